@@ -1,0 +1,44 @@
+"""Projection predictive variable selection for Gaussian processes.
+
+This module is the public door. Its names are looked up when they are first used, so that
+``import gpproj`` stays fast and pulls in no optional library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Reference",
+    "__version__",
+    "condition",
+    "datasets",
+    "fit",
+    "kernels",
+    "likelihoods",
+]
+
+if TYPE_CHECKING:
+    from gpproj import datasets, kernels, likelihoods
+    from gpproj.reference import Reference, condition, fit
+else:
+    # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
+    _ROOM = {"Reference": "reference", "condition": "reference", "fit": "reference"}
+
+    def __getattr__(name):
+        """Import a public name from its room the first time it is asked for."""
+        from importlib import import_module
+
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in _ROOM:
+            return import_module(f"{__name__}.{name}")
+        value = getattr(import_module(f"{__name__}.{_ROOM[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        """The public names, whether or not they were used yet."""
+        return sorted(__all__)
