@@ -1,0 +1,57 @@
+"""The only Cholesky factors, inverses and jitter of the package, and the arrays they act on.
+
+Everything is batched: matrices are `(b, n, n)`, one *lane* per leading index. NumPy arrays take
+LAPACK and BLAS calls lane by lane, so that a lane's result never depends on its batch; every other
+array library takes the array-API functions on the whole batch.
+"""
+
+from __future__ import annotations
+
+from gpproj.linalg.arrays import (
+    Array,
+    Host,
+    exp_in_place,
+    is_numpy,
+    like,
+    namespace,
+    to_host,
+    transpose,
+)
+from gpproj.linalg.covariance import Covariance, DenseCovariance
+from gpproj.linalg.factor import (
+    Factor,
+    JitterWarning,
+    cholesky,
+    inverse,
+    inverse_root,
+    log_determinant,
+    solve,
+    subtract_gram,
+    subtract_outer,
+    times_lower,
+)
+from gpproj.linalg.threads import one_blas_thread
+
+__all__ = [
+    "Array",
+    "Covariance",
+    "DenseCovariance",
+    "Factor",
+    "Host",
+    "JitterWarning",
+    "cholesky",
+    "exp_in_place",
+    "inverse",
+    "inverse_root",
+    "is_numpy",
+    "like",
+    "log_determinant",
+    "namespace",
+    "one_blas_thread",
+    "solve",
+    "subtract_gram",
+    "subtract_outer",
+    "times_lower",
+    "to_host",
+    "transpose",
+]

@@ -1,0 +1,63 @@
+"""Array namespaces: which library an array belongs to, and the few calls that differ between them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = Any
+"""An array of any array-API library (NumPy, torch, CuPy, array-api-strict)."""
+
+Host: TypeAlias = NDArray[np.float64]
+"""A double-precision NumPy array: parameters, gradients, tables."""
+
+# glibc gives freed matrices back to the system, and faulting their pages in again costs several
+# times what is computed on them (20 times at n = 400 on a virtual machine). Its thresholds follow
+# the largest block freed so far, up to 32 MiB: one such block, never touched, keeps them in reach.
+np.empty(4_000_000)
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array-API namespace that `arrays` share."""
+    return array_api_compat.array_namespace(*arrays)
+
+
+def is_numpy(array: Array) -> bool:
+    """Say whether `array` takes the LAPACK path."""
+    return isinstance(array, np.ndarray)
+
+
+def like(values: Any, array: Array) -> Array:
+    """Return `values` as a double-precision array in the library and on the device of `array`."""
+    if is_numpy(array):
+        return np.asarray(values, dtype=np.float64)
+    xp = namespace(array)
+    return xp.asarray(values, dtype=xp.float64, device=array_api_compat.device(array))
+
+
+def to_host(array: Array) -> Host:
+    """Return `array` as a NumPy array, copied from its device where it lives on one."""
+    if array_api_compat.is_torch_array(array):
+        array = array.detach().cpu()
+    elif array_api_compat.is_cupy_array(array):
+        array = array.get()
+    return np.asarray(array, dtype=np.float64)
+
+
+def transpose(matrix: Array) -> Array:
+    """Return the batch of transposed matrices `(b, m, n)` of a batch `(b, n, m)`."""
+    return namespace(matrix).linalg.matrix_transpose(matrix)
+
+
+def exp_in_place(array: Array) -> Array:
+    """Return `exp(array)`, reusing its memory where the library can.
+
+    The array-API standard has no output argument; at n = 400 a fresh matrix costs as much as the
+    exponential itself.
+    """
+    if is_numpy(array):
+        return np.exp(array, out=array)
+    return namespace(array).exp(array)

@@ -1,0 +1,249 @@
+"""Cholesky factors of batches of matrices, and what follows from them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, transpose
+
+JITTER_LADDER = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
+"""Multiples of a matrix's mean diagonal, added to its diagonal one after the other."""
+
+LEAF = 32
+"""Size below which LAPACK inverts a triangle in one go.
+
+Its `dtrtri` takes 2.3 ms at n = 400 and 5 microseconds at n = 32; recursion to this size with
+matrix products in between takes 0.8 ms.
+"""
+
+
+class JitterWarning(UserWarning):
+    """A matrix was not positive definite as it stood; a small multiple of its diagonal was added."""
+
+
+class Factor(NamedTuple):
+    """Lower Cholesky factors `A = L L'` of a batch of matrices."""
+
+    lower: Array
+    """`(b, n, n)`, zero above the diagonal; the identity in lanes that failed."""
+    jitter: Host
+    """`(b,)`, what was added to the diagonal of each lane."""
+    failed: NDArray[np.bool_]
+    """`(b,)`, lanes that no jitter of the ladder made positive definite."""
+
+
+def cholesky(matrix: Array, diagonal: Array | None = None) -> Factor:
+    """Factorise `matrix + diag(diagonal)`, lane by lane, adding jitter only where it is needed.
+
+    Parameters
+    ----------
+    matrix : array `(b, n, n)`
+        Symmetric matrices; left untouched.
+    diagonal : array `(b, n)` or `(b, 1)`, optional
+        Added to the diagonals.
+
+    Returns
+    -------
+    Factor
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpproj.linalg import cholesky
+    >>> factor = cholesky(np.array([[[4.0, 2.0], [2.0, 2.0]]]))
+    >>> factor.lower[0]
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    lanes = matrix.shape[0]
+    jitter, failed = np.zeros(lanes), np.zeros(lanes, dtype=bool)
+    if is_numpy(matrix):
+        lower = _fortran_lanes(matrix.shape)
+        for lane in range(lanes):
+            added = None if diagonal is None else diagonal[lane]
+            jitter[lane], failed[lane] = _factorise_lapack(matrix[lane], added, lower[lane])
+    else:
+        lower, jitter, failed = _factorise_any(matrix, diagonal)
+    if np.any(jitter > 0):
+        # One constant text, so that the warning registry shows it once.
+        warnings.warn(
+            "a covariance matrix was numerically singular and was factorised with jitter on its "
+            "diagonal; a larger nugget or fewer near-duplicate rows avoids this",
+            JitterWarning,
+            stacklevel=2,
+        )
+    return Factor(lower, jitter, failed)
+
+
+def _fortran_lanes(shape: tuple[int, ...]) -> Host:
+    """Return an empty batch whose matrices are in Fortran order, LAPACK's fast (in-place) side."""
+    return np.empty(shape).swapaxes(1, 2)
+
+
+def _factorise_lapack(matrix: Host, added: Host | None, lower: Host) -> tuple[float, bool]:
+    """Write the factor of one lane into `lower`; return its jitter and whether it failed."""
+    n = matrix.shape[0]
+    diagonal = np.diagonal(matrix) if added is None else np.diagonal(matrix) + added
+    scale = float(np.mean(diagonal))
+    if np.isfinite(scale) and scale > 0:
+        for rung in JITTER_LADDER:
+            lower[...] = matrix.T
+            lower.flat[:: n + 1] = diagonal + rung * scale
+            _, info = lapack.dpotrf(lower, lower=1, overwrite_a=1, clean=1)
+            if info == 0:
+                return rung * scale, False
+    lower[...] = np.eye(n)
+    return 0.0, True
+
+
+def _factorise_any(matrix: Array, diagonal: Array | None) -> tuple[Array, Host, NDArray[np.bool_]]:
+    """Factorise through the array-API standard; lanes are separated only when the batch fails."""
+    xp = namespace(matrix)
+    lanes, n = matrix.shape[0], matrix.shape[1]
+    identity = xp.eye(n, dtype=matrix.dtype, device=matrix.device)
+    if diagonal is not None:
+        matrix = matrix + diagonal[:, :, None] * identity
+    try:
+        return xp.linalg.cholesky(matrix), np.zeros(lanes), np.zeros(lanes, dtype=bool)
+    except Exception as error:  # each library raises its own LinAlgError
+        if "LinAlgError" not in type(error).__name__:
+            raise
+    if lanes > 1:
+        parts = [_factorise_any(matrix[i : i + 1, :, :], None) for i in range(lanes)]
+        lower, jitter, failed = zip(*parts, strict=True)
+        return xp.concat(lower, axis=0), np.concatenate(jitter), np.concatenate(failed)
+    scale = float(xp.linalg.trace(matrix)[0]) / n
+    for rung in JITTER_LADDER[1:]:
+        try:
+            lower = xp.linalg.cholesky(matrix + rung * scale * identity)
+        except Exception as error:
+            if "LinAlgError" not in type(error).__name__:
+                raise
+        else:
+            return lower, np.asarray([rung * scale]), np.asarray([False])
+    return identity[None, :, :], np.asarray([0.0]), np.asarray([True])
+
+
+def log_determinant(factor: Factor) -> Array:
+    """Return `log|A|`, `(b,)`."""
+    xp = namespace(factor.lower)
+    diagonal = xp.linalg.diagonal(factor.lower)
+    return 2.0 * xp.sum(xp.log(diagonal), axis=-1)
+
+
+def solve(factor: Factor, right: Array) -> Array:
+    """Return `A^-1 right` for right-hand sides `(b, n, k)`."""
+    lower = factor.lower
+    if is_numpy(lower):
+        solution = np.empty(np.broadcast_shapes(lower.shape[:1] + right.shape[1:], right.shape))
+        for lane in range(lower.shape[0]):
+            solution[lane], _ = lapack.dpotrs(lower[lane], right[lane], lower=1)
+        return solution
+    xp = namespace(lower)
+    return xp.linalg.solve(transpose(lower), xp.linalg.solve(lower, right))
+
+
+def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
+    """Return `L^-1`, `(b, n, n)`, lower triangular: `A^-1 = L^-T L^-1`.
+
+    With `overwrite` the factor's memory is reused where possible, and the factor is spent.
+    """
+    lower = factor.lower
+    if is_numpy(lower):
+        root = lower
+        if not overwrite:
+            root = _fortran_lanes(lower.shape)
+            root[...] = lower
+        for lane in range(lower.shape[0]):
+            _invert_triangle(root[lane])
+        return root
+    xp = namespace(lower)
+    identity = like(np.eye(lower.shape[-1]), lower)
+    return xp.linalg.solve(lower, xp.broadcast_to(identity, lower.shape))
+
+
+def _invert_triangle(lower: Host) -> None:
+    """Invert one Fortran-ordered lower triangle in place.
+
+    [L11 0; L21 L22]^-1 = [M11 0; -M22 L21 M11, M22] with M11 = L11^-1, M22 = L22^-1.
+    """
+    n = lower.shape[0]
+    if n <= LEAF:
+        lower[...], _ = lapack.dtrtri(lower, lower=1)
+        return
+    half = n // 2
+    _invert_triangle(lower[:half, :half])
+    _invert_triangle(lower[half:, half:])
+    block = blas.dtrmm(-1.0, lower[half:, half:], lower[half:, :half], lower=1)
+    lower[half:, :half] = blas.dtrmm(
+        1.0, lower[:half, :half], block, side=1, lower=1, overwrite_b=1
+    )
+
+
+def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
+    """Return `A^-1`, `(b, n, n)`, symmetric with both triangles filled.
+
+    With `overwrite` the factor's memory is reused where possible, and the factor is spent.
+    """
+    root = inverse_root(factor, overwrite=overwrite)
+    if is_numpy(root):
+        for lane in range(root.shape[0]):
+            # A^-1 = M' M, computed in place in the lower triangle.
+            lapack.dlauum(root[lane], lower=1, overwrite_c=1)
+            _mirror(root[lane])
+        return root
+    return transpose(root) @ root
+
+
+def subtract_outer(matrix: Array, vector: Array) -> Array:
+    """Return `A - v v'` for matrices `(b, n, n)` and vectors `(b, n)`, reusing the matrices."""
+    if is_numpy(matrix):
+        for lane in range(matrix.shape[0]):
+            target = _fortran_view(matrix[lane])
+            blas.dger(-1.0, vector[lane], vector[lane], a=target, overwrite_a=1)
+        return matrix
+    return matrix - vector[:, :, None] * vector[:, None, :]
+
+
+def times_lower(matrix: Array, lower: Array) -> Array:
+    """Return `M L` for matrices `(b, n, n)` and one lower triangular `L`, `(n, n)`."""
+    if is_numpy(matrix):
+        product = _fortran_lanes(matrix.shape)
+        for lane in range(matrix.shape[0]):
+            product[lane] = blas.dtrmm(1.0, lower, matrix[lane], side=1, lower=1)
+        return product
+    return matrix @ lower
+
+
+def subtract_gram(matrix: Array, half: Array) -> Array:
+    """Return `A - P P'` for batches `(b, n, n)`, reusing the memory of `A`."""
+    if is_numpy(matrix):
+        for lane in range(matrix.shape[0]):
+            target = _fortran_view(matrix[lane])
+            blas.dsyrk(-1.0, half[lane], beta=1.0, c=target, lower=1, overwrite_c=1)
+            _mirror(target)
+        return matrix
+    return matrix - half @ transpose(half)
+
+
+def _fortran_view(matrix: Host) -> Host:
+    """Return a symmetric matrix in the Fortran order that BLAS updates in place."""
+    return matrix if matrix.flags.f_contiguous else matrix.T
+
+
+UPPER = np.triu(np.ones((LEAF, LEAF), dtype=bool), 1)
+
+
+def _mirror(matrix: Host) -> None:
+    """Copy the lower triangle of one matrix onto its upper one, in blocks that stay in cache."""
+    n = matrix.shape[0]
+    for start in range(0, n, LEAF):
+        stop = min(start + LEAF, n)
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+        block = matrix[start:stop, start:stop]
+        np.copyto(block, block.T, where=UPPER[: stop - start, : stop - start])
