@@ -1,0 +1,35 @@
+"""Covariance functions with input masks: value, pull-back onto log parameters, slope at zero.
+
+Kernels are immutable and hold their values; `+` and `*` combine them. A kernel says what happens
+for one pair of points, the base classes do the rest.
+
+Examples
+--------
+>>> from gpproj import kernels
+>>> kernels.Constant(1.0) + kernels.SquaredExponential(2.0, lengthscales=[0.5, 3.0])
+Constant(variance=1) + SquaredExponential(variance=2, lengthscales=[0.5, 3])
+"""
+
+from __future__ import annotations
+
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, positive
+from gpproj.kernels.combinations import Product, Sum
+from gpproj.kernels.constant import Constant
+from gpproj.kernels.linear import Linear
+from gpproj.kernels.stationary import Matern32, Matern52, SquaredExponential, Stationary
+
+__all__ = [
+    "Constant",
+    "Evaluation",
+    "Kernel",
+    "Linear",
+    "Mask",
+    "Matern32",
+    "Matern52",
+    "Parameter",
+    "Product",
+    "SquaredExponential",
+    "Stationary",
+    "Sum",
+    "positive",
+]

@@ -1,0 +1,176 @@
+"""What every covariance function offers, whatever its shape."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.linalg import Array, Host, like
+
+Mask = NDArray[np.bool_]
+"""`(b, d)`: which inputs are in, lane by lane."""
+
+
+class Parameter(NamedTuple):
+    """One hyperparameter of a kernel bound to `d` inputs."""
+
+    name: str
+    """What it is called in tables: `signal_variance`, `lengthscale`, ..."""
+    kind: Literal["constant", "signal", "lengthscale", "slope"]
+    """What it measures, hence which bounds and priors it gets."""
+    input: int | None
+    """The position of its input, or None for a parameter of the whole component."""
+
+
+class Evaluation(ABC):
+    """Covariances of one set of points with itself, ready for the pull-back of a gradient.
+
+    `G` is always a symmetric matrix per lane, `(b, n, n)`: the gradient of some objective with
+    respect to the covariance matrix.
+    """
+
+    value: Array
+    """`(b, n, n)`; treat as read-only."""
+
+    @abstractmethod
+    def pull_back(self, G: Array) -> Array:
+        """Return `sum_ij G_ij dK_ij / dlog(parameter)`, `(b, p)`; zero for inputs that are out."""
+
+    @abstractmethod
+    def slopes(self, G: Array) -> Array:
+        """Return `sum_ij G_ij dK_ij / d(relevance of input j)`, `(b, d)`, for inputs in or out.
+
+        The relevance is the inverse squared length-scale, or the variance of a linear effect;
+        inputs of several components move their relevances together.
+        """
+
+
+class Kernel(ABC):
+    """A covariance function `k(x, x')` and its values.
+
+    The flat vector of log parameters of a kernel bound to `d` inputs, `(p,)`, is laid out by
+    `parameters(d)`. Batched methods take one such vector per lane, `(b, p)`, and a mask of the
+    inputs that are in, `(b, d)`. An input that is out has no influence at all, as if its column
+    were deleted; a component without inputs is the limit of zero relevance: a constant for
+    stationary kernels, nothing for linear ones.
+    """
+
+    @abstractmethod
+    def parameters(self, d: int) -> tuple[Parameter, ...]:
+        """Return what each entry of the flat parameter vector is."""
+
+    @abstractmethod
+    def log_parameters(self, d: int) -> Host:
+        """Return the logarithms of the kernel's values, `(p,)`."""
+
+    @abstractmethod
+    def with_log_parameters(self, log_parameters: Host, d: int) -> Kernel:
+        """Return the kernel of the same structure with other values."""
+
+    @abstractmethod
+    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate at `X`, `(n, d)`, for a batch of parameter vectors."""
+
+    @abstractmethod
+    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
+        """Return `k(X, X_new)`, `(b, n, m)`."""
+
+    @abstractmethod
+    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return `k(x_i, x_i)`, `(b, n)`."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Kernel:
+        """Return the kernel `factor k(x, x')`."""
+
+    def __call__(
+        self, X: Array, X_new: Array | None = None, *, inputs: Sequence[int] | None = None
+    ) -> Array:
+        """Return the covariance matrix of two sets of points.
+
+        Parameters
+        ----------
+        X : array `(n, d)`
+        X_new : array `(m, d)`, optional
+            `X` again when left out.
+        inputs : sequence of int, optional
+            Positions of the inputs that are in; all of them when left out, none when empty.
+
+        Returns
+        -------
+        array `(n, m)`
+        """
+        X = like(X, X) if hasattr(X, "dtype") else np.asarray(X, dtype=np.float64)
+        d = int(X.shape[1])
+        mask = np.ones((1, d), dtype=bool)
+        if inputs is not None:
+            mask[:] = False
+            mask[0, list(inputs)] = True
+        log_parameters = self.log_parameters(d)[None, :]
+        if X_new is None:
+            return self.evaluate(log_parameters, X, mask).value[0, :, :]
+        return self.cross(log_parameters, X, like(X_new, X), mask)[0, :, :]
+
+    def __add__(self, other: Kernel) -> Kernel:
+        """Return the kernel of the sum of two independent functions."""
+        from gpproj.kernels.combinations import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        """Return the product of two kernels."""
+        from gpproj.kernels.combinations import Product
+
+        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    @abstractmethod
+    def _key(self) -> tuple[Any, ...]:
+        """Return the values that make two kernels equal."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare structure and values."""
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        """Hash structure and values."""
+        return hash((type(self).__name__, self._key()))
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a float, or say which argument is not a positive number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a positive number, got {value!r}") from error
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite, got {number:g}")
+    return number
+
+
+def positive_per_input(name: str, values: Any) -> float | tuple[float, ...]:
+    """Return one positive number, or a tuple with one for each input."""
+    if np.ndim(values) == 0:
+        return positive(name, values)
+    if np.ndim(values) != 1 or len(values) == 0:
+        raise ValueError(
+            f"{name} must be a number or one number for each input, got shape {np.shape(values)}"
+        )
+    return tuple(positive(f"{name}[{j}]", value) for j, value in enumerate(values))
+
+
+def for_each_input(name: str, values: float | tuple[float, ...], d: int) -> Host:
+    """Return the values of `d` inputs, repeating a single one."""
+    if isinstance(values, tuple) and len(values) != d:
+        raise ValueError(f"{name} has {len(values)} values, but there are {d} inputs")
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), (d,))
+
+
+def show(values: float | tuple[float, ...]) -> str:
+    """Return values in a short form for a representation."""
+    if isinstance(values, tuple):
+        return "[" + ", ".join(f"{value:.4g}" for value in values) + "]"
+    return f"{values:.4g}"

@@ -1,0 +1,144 @@
+"""Sums and products of kernels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter
+from gpproj.linalg import Array, Host, namespace
+
+
+class _Pair(Kernel):
+    """Two kernels over the same inputs; the parameters of the left one come first."""
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self._left = left
+        self._right = right
+
+    @property
+    def left(self) -> Kernel:
+        """The first kernel."""
+        return self._left
+
+    @property
+    def right(self) -> Kernel:
+        """The second kernel."""
+        return self._right
+
+    def parameters(self, d: int) -> tuple[Parameter, ...]:
+        """Return the parameters of both kernels."""
+        return self._left.parameters(d) + self._right.parameters(d)
+
+    def log_parameters(self, d: int) -> Host:
+        """Return the log parameters of both kernels, `(p,)`."""
+        return np.concatenate([self._left.log_parameters(d), self._right.log_parameters(d)])
+
+    def with_log_parameters(self, log_parameters: Host, d: int) -> Kernel:
+        """Return the same pair with other values."""
+        split = len(self._left.parameters(d))
+        return type(self)(
+            self._left.with_log_parameters(log_parameters[:split], d),
+            self._right.with_log_parameters(log_parameters[split:], d),
+        )
+
+    def _split(self, log_parameters: Host, d: int) -> tuple[Host, Host]:
+        split = len(self._left.parameters(d))
+        return log_parameters[:, :split], log_parameters[:, split:]
+
+    @abstractmethod
+    def _combine(self, left: Array, right: Array) -> Array:
+        """Return the values of the pair from those of its kernels."""
+
+    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
+        """Return `k(X, X_new)`, `(b, n, m)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        return self._combine(
+            self._left.cross(left, X, X_new, mask), self._right.cross(right, X, X_new, mask)
+        )
+
+    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return `k(x_i, x_i)`, `(b, n)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        return self._combine(
+            self._left.diagonal(left, X, mask), self._right.diagonal(right, X, mask)
+        )
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._left, self._right)
+
+
+class Sum(_Pair):
+    """`k = left + right`: the sum of two independent functions."""
+
+    def scaled(self, factor: float) -> Sum:
+        """Return `factor k`."""
+        return Sum(self._left.scaled(factor), self._right.scaled(factor))
+
+    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate at `X`, `(n, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        return _SumEvaluation(
+            self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
+        )
+
+    def _combine(self, left: Array, right: Array) -> Array:
+        return left + right
+
+    def __repr__(self) -> str:
+        return f"{self._left!r} + {self._right!r}"
+
+
+class Product(_Pair):
+    """`k = left * right`."""
+
+    def scaled(self, factor: float) -> Product:
+        """Return `factor k`."""
+        return Product(self._left.scaled(factor), self._right)
+
+    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate at `X`, `(n, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        return _ProductEvaluation(
+            self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
+        )
+
+    def _combine(self, left: Array, right: Array) -> Array:
+        return left * right
+
+    def __repr__(self) -> str:
+        parts = (f"({part!r})" if isinstance(part, Sum) else repr(part) for part in self._key())
+        return " * ".join(parts)
+
+
+class _SumEvaluation(Evaluation):
+    def __init__(self, left: Evaluation, right: Evaluation) -> None:
+        self._left, self._right = left, right
+        self.value = left.value + right.value
+
+    def pull_back(self, G: Array) -> Array:
+        return namespace(G).concat([self._left.pull_back(G), self._right.pull_back(G)], axis=1)
+
+    def slopes(self, G: Array) -> Array:
+        return self._left.slopes(G) + self._right.slopes(G)
+
+
+class _ProductEvaluation(Evaluation):
+    def __init__(self, left: Evaluation, right: Evaluation) -> None:
+        self._left, self._right = left, right
+        self.value = left.value * right.value
+
+    def pull_back(self, G: Array) -> Array:
+        # d(k1 k2) = dk1 k2 + k1 dk2
+        return namespace(G).concat(
+            [
+                self._left.pull_back(G * self._right.value),
+                self._right.pull_back(G * self._left.value),
+            ],
+            axis=1,
+        )
+
+    def slopes(self, G: Array) -> Array:
+        return self._left.slopes(G * self._right.value) + self._right.slopes(G * self._left.value)

@@ -1,0 +1,85 @@
+"""A constant function with a Gaussian prior on its level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, positive, show
+from gpproj.linalg import Array, Host, like, namespace
+
+
+class Constant(Kernel):
+    """`k(x, x') = variance`.
+
+    Parameters
+    ----------
+    variance : float
+        Prior variance of the constant.
+
+    Examples
+    --------
+    >>> from gpproj.kernels import Constant
+    >>> Constant(2.0)([[0.0], [1.0]])
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    def __init__(self, variance: float = 1.0) -> None:
+        self._variance = positive("variance", variance)
+
+    @property
+    def variance(self) -> float:
+        """Prior variance of the constant."""
+        return self._variance
+
+    def parameters(self, d: int) -> tuple[Parameter, ...]:
+        """Return the one parameter."""
+        return (Parameter("constant_variance", "constant", None),)
+
+    def log_parameters(self, d: int) -> Host:
+        """Return `log variance`, `(1,)`."""
+        return np.log([self._variance])
+
+    def with_log_parameters(self, log_parameters: Host, d: int) -> Constant:
+        """Return the constant with another variance."""
+        return Constant(float(np.exp(log_parameters[0])))
+
+    def scaled(self, factor: float) -> Constant:
+        """Return `factor k`."""
+        return Constant(self._variance * factor)
+
+    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate at `X`, `(n, d)`."""
+        return _ConstantEvaluation(self.cross(log_parameters, X, X, mask), int(X.shape[1]))
+
+    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
+        """Return `k(X, X_new)`, `(b, n, m)`, one number spread over each lane."""
+        variance = like(np.exp(log_parameters[:, :1, None]), X)
+        shape = (log_parameters.shape[0], X.shape[0], X_new.shape[0])
+        return namespace(X).broadcast_to(variance, shape)
+
+    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return `k(x_i, x_i)`, `(b, n)`."""
+        variance = like(np.exp(log_parameters[:, :1]), X)
+        return namespace(X).broadcast_to(variance, (log_parameters.shape[0], X.shape[0]))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._variance,)
+
+    def __repr__(self) -> str:
+        return f"Constant(variance={show(self._variance)})"
+
+
+class _ConstantEvaluation(Evaluation):
+    def __init__(self, value: Array, d: int) -> None:
+        self.value = value
+        self._d = d
+
+    def pull_back(self, G: Array) -> Array:
+        total = namespace(G).sum(G, axis=(1, 2))
+        return (self.value[:, 0, 0] * total)[:, None]
+
+    def slopes(self, G: Array) -> Array:
+        return namespace(G).zeros((G.shape[0], self._d), dtype=G.dtype, device=G.device)

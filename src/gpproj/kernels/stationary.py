@@ -1,0 +1,239 @@
+"""Kernels of the scaled distance, with a length-scale for each input (ARD)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from gpproj.kernels.base import (
+    Evaluation,
+    Kernel,
+    Mask,
+    Parameter,
+    for_each_input,
+    positive,
+    positive_per_input,
+    show,
+)
+from gpproj.linalg import Array, Host, exp_in_place, is_numpy, like, namespace, transpose
+
+
+class Stationary(Kernel):
+    """`k(x, x') = variance s(q)` with `q = -1/2 sum_j (x_j - x'_j)^2 / lengthscale_j^2`.
+
+    A subclass says what the profile `s` and its derivative `ds/dq` are; both are finite at `q = 0`,
+    where the kernels are smooth.
+
+    Parameters
+    ----------
+    variance : float
+        Prior variance of the function.
+    lengthscales : float or sequence of float
+        One number gives every input that value to start with; each input still has its own.
+    """
+
+    def __init__(self, variance: float = 1.0, lengthscales: Any = 1.0) -> None:
+        self._variance = positive("variance", variance)
+        self._lengthscales = positive_per_input("lengthscales", lengthscales)
+
+    @staticmethod
+    @abstractmethod
+    def profile(q: Array) -> tuple[Array, Array]:
+        """Return `s(q)` and `ds/dq`, `(b, n, m)`; may overwrite `q` and return one array twice."""
+
+    @property
+    def variance(self) -> float:
+        """Prior variance of the function."""
+        return self._variance
+
+    @property
+    def lengthscales(self) -> float | Host:
+        """Length-scale of each input."""
+        held = self._lengthscales
+        return np.asarray(held) if isinstance(held, tuple) else held
+
+    def parameters(self, d: int) -> tuple[Parameter, ...]:
+        """Return the signal variance and `d` length-scales."""
+        scales = tuple(Parameter("lengthscale", "lengthscale", j) for j in range(d))
+        return (Parameter("signal_variance", "signal", None), *scales)
+
+    def log_parameters(self, d: int) -> Host:
+        """Return `log variance` and `log lengthscales`, `(1 + d,)`."""
+        scales = for_each_input("lengthscales", self._lengthscales, d)
+        return np.log(np.concatenate([[self._variance], scales]))
+
+    def with_log_parameters(self, log_parameters: Host, d: int) -> Stationary:
+        """Return the kernel with another variance and other length-scales."""
+        values = np.exp(log_parameters)
+        return type(self)(values[0], values[1:] if d else 1.0)
+
+    def scaled(self, factor: float) -> Stationary:
+        """Return `factor k`."""
+        return type(self)(self._variance * factor, self._lengthscales)
+
+    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate at `X`, `(n, d)`."""
+        return _StationaryEvaluation(self, log_parameters, X, mask)
+
+    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
+        """Return `k(X, X_new)`, `(b, n, m)`."""
+        centre = namespace(X).mean(X, axis=0)
+        shape, _ = self.profile(_exponent(_rates(log_parameters, mask), X - centre, X_new - centre))
+        return shape * like(np.exp(log_parameters[:, :1, None]), X)
+
+    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return `k(x_i, x_i)`, `(b, n)`: the variance."""
+        variance = like(np.exp(log_parameters[:, :1]), X)
+        return namespace(X).broadcast_to(variance, (log_parameters.shape[0], X.shape[0]))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._variance, self._lengthscales)
+
+    def __repr__(self) -> str:
+        values = f"variance={show(self._variance)}, lengthscales={show(self._lengthscales)}"
+        return f"{type(self).__name__}({values})"
+
+
+def _rates(log_parameters: Host, mask: Mask) -> Host:
+    """Return the inverse length-scales, `(b, d)`, zero for inputs that are out."""
+    return np.where(mask, np.exp(-log_parameters[:, 1:]), 0.0)
+
+
+def _exponent(rates: Host, X: Array, X_new: Array | None) -> Array:
+    """Return `q = -r^2 / 2` of scaled distances, `(b, n, m)`; `X_new` None means `X` itself.
+
+    -r^2/2 = z'z_new - |z|^2/2 - |z_new|^2/2 with z = x / lengthscale. `X` is centred: that keeps
+    the cancellation to the last digits.
+    """
+    if is_numpy(X):
+        m = X.shape[0] if X_new is None else X_new.shape[0]
+        q = np.empty((rates.shape[0], X.shape[0], m))
+        for lane, rate in enumerate(rates):
+            # Inputs that are out are really left out: exact, and cheap when few are in.
+            columns = np.flatnonzero(rate)
+            Z = X[:, columns] * rate[columns]
+            Z_new = Z if X_new is None else X_new[:, columns] * rate[columns]
+            np.matmul(Z, Z_new.T, out=q[lane])
+            q[lane] -= 0.5 * np.einsum("ij,ij->i", Z, Z)[:, None]
+            q[lane] -= 0.5 * np.einsum("ij,ij->i", Z_new, Z_new)
+            if X_new is None:
+                np.fill_diagonal(q[lane], 0.0)
+        return q
+    xp = namespace(X)
+    weights = like(rates[:, None, :], X)
+    Z = X[None, :, :] * weights
+    Z_new = Z if X_new is None else X_new[None, :, :] * weights
+    q = Z @ transpose(Z_new)
+    q = q - 0.5 * xp.sum(Z * Z, axis=-1)[:, :, None]
+    q = q - 0.5 * xp.sum(Z_new * Z_new, axis=-1)[:, None, :]
+    if X_new is None:
+        q = q * (1.0 - xp.eye(X.shape[0], dtype=q.dtype, device=q.device))
+    return q
+
+
+class _StationaryEvaluation(Evaluation):
+    def __init__(self, kernel: Stationary, log_parameters: Host, X: Array, mask: Mask) -> None:
+        self._rates = _rates(log_parameters, mask)
+        self._X = X - namespace(X).mean(X, axis=0)
+        variance = like(np.exp(log_parameters[:, :1, None]), X)
+        shape, derivative = kernel.profile(_exponent(self._rates, self._X, None))
+        derivative *= variance
+        if shape is not derivative:
+            shape *= variance
+        self.value = shape
+        self._derivative = derivative  # dk/dq
+
+    def pull_back(self, G: Array) -> Array:
+        xp = namespace(G)
+        W = G * self._derivative
+        signal = xp.sum(W if self._derivative is self.value else G * self.value, axis=(1, 2))
+        # dw/dlog lengthscale = -2 w for the relevance w = 1 / lengthscale^2.
+        rates = like(self._rates, G)
+        lengthscales = -2.0 * rates**2 * self._relevance_slopes(W, only_active=True)
+        return xp.concat([signal[:, None], lengthscales], axis=1)
+
+    def slopes(self, G: Array) -> Array:
+        return self._relevance_slopes(G * self._derivative, only_active=False)
+
+    def _relevance_slopes(self, W: Array, *, only_active: bool) -> Array:
+        """Return the slope of every input from the one product `W X`, `(b, d)`.
+
+        dq/dw_j = -(x_j - x'_j)^2 / 2, so sum_ij W_ij dq_ij/dw_j = x_j' W x_j - (x_j^2)' (W 1).
+        """
+        X = self._X
+        if is_numpy(W):
+            slopes = np.zeros((W.shape[0], X.shape[1]))
+            for lane, rate in enumerate(self._rates):
+                columns = np.flatnonzero(rate) if only_active else np.arange(X.shape[1])
+                active = X[:, columns]
+                row_sums = np.sum(W[lane], axis=1)
+                slopes[lane, columns] = np.einsum("ij,ij->j", active, W[lane] @ active)
+                slopes[lane, columns] -= row_sums @ active**2
+            return slopes
+        xp = namespace(W)
+        row_sums = xp.sum(W, axis=2)
+        return xp.sum(X[None, :, :] * (W @ X), axis=1) - row_sums @ X**2
+
+
+class SquaredExponential(Stationary):
+    """`k = variance exp(-r^2 / 2)`, the paper's kernel: very smooth functions.
+
+    Examples
+    --------
+    >>> from gpproj.kernels import SquaredExponential
+    >>> SquaredExponential(1.0, lengthscales=[1.0, 2.0])([[0.0, 0.0], [1.0, 0.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    """
+
+    @staticmethod
+    def profile(q: Array) -> tuple[Array, Array]:
+        """Return `exp(q)`, its own derivative."""
+        shape = exp_in_place(q)
+        return shape, shape
+
+
+class Matern32(Stationary):
+    """`k = variance (1 + a) exp(-a)` with `a = sqrt(3) r`: once differentiable functions.
+
+    Examples
+    --------
+    >>> from gpproj.kernels import Matern32
+    >>> Matern32(1.0, lengthscales=1.0)([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.4834],
+           [0.4834, 1.    ]])
+    """
+
+    @staticmethod
+    def profile(q: Array) -> tuple[Array, Array]:
+        """Return the shape and `ds/dq = 3 exp(-a)`."""
+        a = _root(q, 6.0)
+        decay = namespace(q).exp(-a)
+        return (1.0 + a) * decay, 3.0 * decay
+
+
+class Matern52(Stationary):
+    """`k = variance (1 + a + a^2/3) exp(-a)` with `a = sqrt(5) r`: twice differentiable functions.
+
+    Examples
+    --------
+    >>> from gpproj.kernels import Matern52
+    >>> Matern52(1.0, lengthscales=1.0)([[0.0], [1.0]]).round(4)
+    array([[1.   , 0.524],
+           [0.524, 1.   ]])
+    """
+
+    @staticmethod
+    def profile(q: Array) -> tuple[Array, Array]:
+        """Return the shape and `ds/dq = 5/3 (1 + a) exp(-a)`."""
+        a = _root(q, 10.0)
+        decay = namespace(q).exp(-a)
+        return (1.0 + a + a**2 / 3.0) * decay, 5.0 / 3.0 * (1.0 + a) * decay
+
+
+def _root(q: Array, factor: float) -> Array:
+    """Return `sqrt(-factor q)`; rounding may leave `q` a hair above zero for equal points."""
+    xp = namespace(q)
+    return xp.sqrt(factor * xp.maximum(-q, xp.zeros_like(q)))
