@@ -1,0 +1,1 @@
+"""Posterior and log evidence at given hyperparameters, one algorithm a file."""

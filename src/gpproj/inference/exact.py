@@ -1,0 +1,248 @@
+"""Exact inference with Gaussian noise: evidence, leave-one-out and posterior, batched over lanes.
+
+The model, with `K` the covariance of the kernel at `X`, the nugget `eps = nugget sigma^2` and
+
+    y = f + e,   f ~ N(0, K + eps I),   e ~ N(0, sigma^2 I),   A = K + (eps + sigma^2) I.
+
+A lane is one parameter vector: the log parameters of the kernel, then `log sigma^2`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.kernels import Kernel
+from gpproj.linalg import (
+    Array,
+    DenseCovariance,
+    Factor,
+    Host,
+    cholesky,
+    inverse,
+    inverse_root,
+    is_numpy,
+    like,
+    log_determinant,
+    namespace,
+    solve,
+    subtract_outer,
+    to_host,
+    transpose,
+)
+
+Differentiate: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array]]
+"""From `(alpha, A^-1, log|A|)` to `-2 log p` and its derivative in `A`, `(b,)` and `(b, n, n)`."""
+
+NUGGET = 1e-4
+"""The common nugget as a fraction of the noise variance.
+
+It belongs to the prior of every reference and every submodel. Without it divergences between
+near-singular Gaussians are decided by jitter.
+"""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data and structure of an exact Gaussian process; the values come with each call.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Gives the structure; its own values are not used.
+    X : array `(n, d)`
+    y : array `(n,)`
+    mask : bool array `(d,)`
+        Inputs that are in.
+    nugget : float
+        Variance of the nugget as a fraction of the noise variance.
+    """
+
+    kernel: Kernel
+    X: Array
+    y: Array
+    mask: NDArray[np.bool_]
+    nugget: float = NUGGET
+
+    def masks(self, lanes: int) -> NDArray[np.bool_]:
+        """Return the mask of every lane, `(b, d)`."""
+        return np.broadcast_to(self.mask, (lanes, self.mask.shape[0]))
+
+
+class Evidence(NamedTuple):
+    """An objective of the hyperparameters, lane by lane, on the host."""
+
+    value: Host
+    """`(b,)`; minus infinity in lanes whose covariance could not be factorised."""
+    gradient: Host
+    """`(b, p)` with respect to the log parameters."""
+
+
+class LeaveOneOut(NamedTuple):
+    """Predictions of every `y_i` from all the others, hyperparameters held."""
+
+    mean: Array
+    """`(n,)`."""
+    variance: Array
+    """`(n,)`, of `y_i` itself: noise included."""
+    log_density: Array
+    """`(n,)`."""
+
+
+class Posterior(NamedTuple):
+    """The latent function at the training inputs given `y`, and what prediction needs."""
+
+    latent_mean: Array
+    """`(n,)`."""
+    latent_cov: DenseCovariance
+    """`(n, n)`."""
+    coefficients: Array
+    """`A^-1 y`, `(n,)`."""
+    root: Array
+    """`(n, n)`, with `A^-1 = root' root`."""
+    log_marginal_likelihood: float
+
+
+def log_marginal_likelihood(problem: Problem, parameters: Host) -> Evidence:
+    """Return the log marginal likelihood and its gradient for a batch of parameter vectors.
+
+    With alpha = A^-1 y:
+
+        -2 log p(y) = y'alpha + log|A| + n log 2 pi,   d(-2 log p)/dA = A^-1 - alpha alpha'.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : array `(b, p)`
+        Log parameters of the kernel, then the log noise variance.
+
+    Returns
+    -------
+    Evidence
+    """
+
+    def differentiate(alpha: Array, A_inverse: Array, log_det: Array) -> tuple[Array, Array]:
+        fit = namespace(alpha).sum(problem.y * alpha, axis=-1)
+        return fit + log_det, subtract_outer(A_inverse, alpha)
+
+    return _evaluate(problem, parameters, differentiate)
+
+
+def leave_one_out_density(problem: Problem, parameters: Host) -> Evidence:
+    """Return the sum of leave-one-out log densities and its gradient for a batch.
+
+    With Q = A^-1, alpha = Q y, r_i = alpha_i / Q_ii and c_i = (1 + alpha_i r_i) / Q_ii:
+
+        -2 log p(y_i | y_-i) = alpha_i r_i - log Q_ii + log 2 pi
+        d(-2 sum_i log p(y_i | y_-i))/dA = Q diag(c) Q - Q r alpha' - alpha r'Q.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : array `(b, p)`
+        Log parameters of the kernel, then the log noise variance.
+
+    Returns
+    -------
+    Evidence
+    """
+
+    def differentiate(alpha: Array, Q: Array, log_det: Array) -> tuple[Array, Array]:
+        xp = namespace(Q)
+        q = xp.linalg.diagonal(Q)
+        r = alpha / q
+        half = Q * xp.sqrt((1.0 + alpha * r) / q)[:, None, :]
+        cross = Q @ r[:, :, None] * alpha[:, None, :]
+        value = xp.sum(alpha * r - xp.log(q), axis=-1)
+        return value, half @ transpose(half) - cross - transpose(cross)
+
+    return _evaluate(problem, parameters, differentiate)
+
+
+def _evaluate(problem: Problem, parameters: Host, differentiate: Differentiate) -> Evidence:
+    """Run `log p` given `-2 log p`, less its constant, and the derivative of that in `A`."""
+    constant = problem.y.shape[0] * math.log(2 * math.pi)
+    lanes, p = parameters.shape
+    value, gradient = np.full(lanes, -np.inf), np.zeros((lanes, p))
+    # One matrix at a time stays in the processor's cache; on a device the batch is the point.
+    size = 1 if is_numpy(problem.X) else max(lanes, 1)
+    for start in range(0, lanes, size):
+        batch = slice(start, start + size)
+        theta, noise = parameters[batch, :-1], np.exp(parameters[batch, -1])
+        prior = problem.kernel.evaluate(theta, problem.X, problem.masks(theta.shape[0]))
+        diagonal = noise * (1.0 + problem.nugget)
+        factor = cholesky(prior.value, like(diagonal[:, None], problem.X))
+        alpha, log_det = _solve_target(factor, problem.y), log_determinant(factor)
+        found, G = differentiate(alpha, inverse(factor, overwrite=True), log_det)
+        trace = namespace(G).sum(namespace(G).linalg.diagonal(G), axis=-1)
+        value[batch] = np.where(factor.failed, -np.inf, -0.5 * (to_host(found) + constant))
+        gradient[batch, :-1] = -0.5 * to_host(prior.pull_back(G))
+        gradient[batch, -1] = -0.5 * to_host(trace) * diagonal
+    return Evidence(value, gradient)
+
+
+def _solve_target(factor: Factor, y: Array) -> Array:
+    """Return `A^-1 y` of every lane, `(b, n)`."""
+    columns = namespace(y).broadcast_to(y[None, :, None], (factor.lower.shape[0], y.shape[0], 1))
+    return solve(factor, columns)[:, :, 0]
+
+
+def posterior(problem: Problem, parameters: Host) -> Posterior:
+    """Return the latent posterior at the training inputs for one parameter vector, `(p,)`.
+
+    With V = sigma^2 I:  mu = y - V A^-1 y,  Sigma = V - V A^-1 V; equal to the usual
+    K_ref A^-1 y and K_ref - K_ref A^-1 K_ref for K_ref = K + eps I, without a matrix product.
+    """
+    xp = namespace(problem.X)
+    noise = math.exp(parameters[-1])
+    prior = problem.kernel.evaluate(parameters[None, :-1], problem.X, problem.masks(1))
+    diagonal = like([[noise * (1.0 + problem.nugget)]], problem.X)
+    factor = cholesky(prior.value, diagonal)
+    if factor.failed[0]:
+        raise np.linalg.LinAlgError(
+            "the covariance of the kernel at X plus noise is not positive definite; "
+            "check the kernel's values and the noise variance"
+        )
+    alpha = _solve_target(factor, problem.y)[0, :]
+    root = inverse_root(factor)[0, :, :]
+    A_inverse = root.T @ root
+    n = problem.y.shape[0]
+    identity = xp.eye(n, dtype=problem.X.dtype, device=problem.X.device)
+    value = -0.5 * float(
+        xp.sum(problem.y * alpha) + log_determinant(factor)[0] + n * math.log(2 * math.pi)
+    )
+    return Posterior(
+        latent_mean=problem.y - noise * alpha,
+        latent_cov=DenseCovariance(noise * (identity - noise * A_inverse)),
+        coefficients=alpha,
+        root=root,
+        log_marginal_likelihood=value,
+    )
+
+
+def leave_one_out(y: Array, coefficients: Array, root: Array) -> LeaveOneOut:
+    """Return the exact leave-one-out predictions of a conditioned model.
+
+    mean_i = y_i - alpha_i / Q_ii,  variance_i = 1 / Q_ii,  with Q = A^-1 = root' root.
+
+    Parameters
+    ----------
+    y : array `(n,)`
+    coefficients : array `(n,)`
+        `alpha = A^-1 y`.
+    root : array `(n, n)`
+
+    Returns
+    -------
+    LeaveOneOut
+    """
+    xp = namespace(y)
+    q = xp.sum(root**2, axis=0)
+    residual = coefficients / q
+    log_density = 0.5 * (xp.log(q) - coefficients * residual - math.log(2 * math.pi))
+    return LeaveOneOut(y - residual, 1.0 / q, log_density)
