@@ -1,0 +1,8 @@
+"""Frames, names, standardisation and every check of what users pass as `X` and `y`."""
+
+from __future__ import annotations
+
+from gpproj.data.scaling import Scaling
+from gpproj.data.training import TrainingSet, new_inputs, new_target, training_set
+
+__all__ = ["Scaling", "TrainingSet", "new_inputs", "new_target", "training_set"]

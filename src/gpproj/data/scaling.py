@@ -1,0 +1,142 @@
+"""Standardisation: from the user's units to the model's scale and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import array_api_compat.numpy as host
+import numpy as np
+from array_api_compat import device
+
+from gpproj.linalg import Array, namespace
+
+
+class Moments(NamedTuple):
+    """Column moments of a set of rows."""
+
+    mean: Array
+    """(d,): a constant column's mean is its value, exactly."""
+    variance: Array
+    """(d,): population variance; infinite where it overflows."""
+    varying: Array
+    """(d,): False where the largest and the smallest value are the same."""
+
+
+def moments(values: Array) -> Moments:
+    """Mean, variance and constancy along the first axis.
+
+    Parameters
+    ----------
+    values : Array (n, d) or (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moments(np.array([[1.0, 0.1], [3.0, 0.1]])).variance
+    array([1., 0.])
+    """
+    xp = namespace(values)
+    smallest, largest = xp.min(values, axis=0), xp.max(values, axis=0)
+    varying = smallest != largest
+    # The mean of n equal numbers is not always that number in floating point: hence the choice,
+    # which also keeps constant columns out of any overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = xp.where(varying, xp.mean(values, axis=0), smallest)
+        variance = xp.mean(xp.square(values - mean), axis=0)
+    return Moments(mean, variance, varying)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Shift and scale of inputs and target: model scale = (user's units - mean) / scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaling = Scaling(np.array([5.0]), np.array([2.0]), target_mean=10.0, target_scale=4.0)
+    >>> scaling.inputs(np.array([[9.0]]))
+    array([[2.]])
+    >>> scaling.restore_variance(np.array([0.5]))
+    array([8.])
+    """
+
+    input_mean: Array
+    """(d,)"""
+    input_scale: Array
+    """(d,): one for constant inputs."""
+    target_mean: float
+    target_scale: float
+
+    @staticmethod
+    def identity(d: int, xp: Any = host, device: Any = None) -> Scaling:
+        """Scaling that changes nothing, for data taken as they are.
+
+        Parameters
+        ----------
+        d : int
+            Number of inputs.
+        xp : array namespace
+            Where the inputs live.
+        device : optional
+            Device of that library.
+        """
+        return Scaling(
+            input_mean=xp.zeros(d, dtype=xp.float64, device=device),
+            input_scale=xp.ones(d, dtype=xp.float64, device=device),
+            target_mean=0.0,
+            target_scale=1.0,
+        )
+
+    @staticmethod
+    def standard(inputs: Moments, target: Moments) -> Scaling:
+        """Scaling to mean zero and variance one; constant inputs are only shifted."""
+        xp = namespace(inputs.mean)
+        one = xp.ones_like(inputs.variance)
+        return Scaling(
+            input_mean=inputs.mean,
+            input_scale=xp.sqrt(xp.where(inputs.varying, inputs.variance, one)),
+            target_mean=float(target.mean),
+            target_scale=math.sqrt(float(target.variance)),
+        )
+
+    def inputs(self, X: Array, positions: Sequence[int] | None = None) -> Array:
+        """Inputs on the model's scale.
+
+        Parameters
+        ----------
+        X : Array (n, d), or (n, len(positions))
+            In the user's units.
+        positions : sequence of int, optional
+            Which inputs the columns of `X` are; all d when not given.
+        """
+        mean, scale = self.input_mean, self.input_scale
+        if positions is not None:
+            chosen = indices(positions, like=mean)
+            xp = namespace(mean)
+            mean, scale = xp.take(mean, chosen, axis=0), xp.take(scale, chosen, axis=0)
+        return (X - mean) / scale
+
+    def target(self, y: Array) -> Array:
+        """Target (n,) on the model's scale."""
+        return (y - self.target_mean) / self.target_scale
+
+    def restore_mean(self, mean: Array) -> Array:
+        """Predicted mean in the user's units."""
+        return self.target_mean + self.target_scale * mean
+
+    def restore_variance(self, variance: Array) -> Array:
+        """Predicted variance or covariance in the user's units."""
+        return self.target_scale**2 * variance
+
+    def restore_log_density(self, log_density: Array) -> Array:
+        """Log density of each observation in the user's units: log p(y) = log p(z) - log scale."""
+        return log_density - math.log(self.target_scale)
+
+
+def indices(positions: Sequence[int], like: Array) -> Array:
+    """Column positions as an index array beside `like`."""
+    xp = namespace(like)
+    return xp.asarray(list(positions), dtype=xp.int64, device=device(like))

@@ -1,0 +1,126 @@
+"""Where tables come from, a folder or OpenML, and whether they are the right ones."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpproj.datasets.encoding import floats
+
+# sha256 of the files that a folder may hold.
+FILE_CHECKSUMS = {
+    "boston.csv": "b9f88f3463a208dadd78546f0fb9ddacfa4897b4c92dd1b8269734f000fe377c",
+    "automobile_p38_n193.csv": "4ef588feeb104e1e8c05c83423d3f9addc4c64a984f9275f92df99ebf8e73cd0",
+    "crime_p102_n1992.csv": "8d1b0c1c4c27eb6aac0e981dd3969ef5d3ceae238074d1d315a95e49157ee44a",
+}
+
+# `content_checksum` of the same tables, for data that come as numbers and not as these files.
+CONTENT_CHECKSUMS = {
+    "boston.csv": "5961a651d09e055b25ec65ad71458917211a4210da1b4fe2707845dd9e583343",
+    "automobile_p38_n193.csv": "6f10cf5e5ff301d66711d06bff4c46dfd4e44a35d0463aefa4f00eca28d4beeb",
+}
+
+
+class Dataset(NamedTuple):
+    """Inputs and target, to be unpacked as `X, y`."""
+
+    X: Any
+    """(n, d): an array for generated data, otherwise a pandas frame with column names."""
+    y: Any
+    """(n,): an array or a pandas series."""
+
+
+def load_table(file: str, data_dir: str | Path | None, otherwise: Callable[[], Any]) -> Any:
+    """Table from a folder, or from elsewhere where no folder is named; verified either way.
+
+    Parameters
+    ----------
+    file : str
+        Name of the table's file.
+    data_dir : path or None
+        Folder; None is the folder in the environment variable `GPPROJ_DATA`.
+    otherwise : callable
+        Makes the same table where there is no folder.
+
+    Returns
+    -------
+    pandas frame
+    """
+    folder = data_dir or os.environ.get("GPPROJ_DATA")
+    if folder:
+        return read_table(Path(folder).expanduser(), file)
+    return verified(otherwise(), file)
+
+
+def read_table(folder: Path, file: str) -> Any:
+    """Read a known file in float64, after comparing its sha256."""
+    import pandas as pd
+
+    path = folder / file
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no file {file} in the folder {folder}, which comes from data_dir or GPPROJ_DATA"
+        )
+    content = path.read_bytes()
+    seen, expected = hashlib.sha256(content).hexdigest(), FILE_CHECKSUMS[file]
+    if seen != expected:
+        raise ValueError(
+            f"{path} is not the file it should be: its sha256 is {seen}, expected {expected}"
+        )
+    # As text first: not every version of pandas reads decimals to the last bit by itself.
+    return floats(pd.read_csv(io.BytesIO(content), dtype=str))
+
+
+def download(data_id: int) -> Any:
+    """Inputs and target of an OpenML data set in one frame; scikit-learn keeps a copy."""
+    from sklearn.datasets import fetch_openml
+
+    # The other parser of scikit-learn 1.9 fails on categories of integers with pandas 3.1.
+    return fetch_openml(data_id=data_id, as_frame=True, parser="liac-arff").frame
+
+
+def verified(table: Any, file: str) -> Any:
+    """The table itself, if its numbers are those of a known file."""
+    seen, expected = content_checksum(table), CONTENT_CHECKSUMS[file]
+    if seen != expected:
+        raise ValueError(
+            f"the download is not the table of {file}: its checksum is {seen}, expected {expected} "
+            f"(shape {table.shape}); pass a folder with {file} as data_dir instead"
+        )
+    return table
+
+
+def content_checksum(table: Any) -> str:
+    """Checksum of names and numbers, the same for every way of writing the same table.
+
+    Numbers count to five significant digits, so that text, ARFF and binary copies agree.
+
+    Parameters
+    ----------
+    table : pandas frame
+
+    Returns
+    -------
+    str
+        sha256 in hexadecimal.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> a, b = pd.DataFrame({"x": [0.1, 2]}), pd.DataFrame({"x": [0.1 + 1e-12, 2.0]})
+    >>> content_checksum(a) == content_checksum(b)
+    True
+    """
+    # Adding zero turns a negative zero into zero.
+    rows = (",".join(f"{cell + 0.0:.5g}" for cell in row) for row in table.to_numpy(dtype=float))
+    text = "\n".join([",".join(table.columns), *rows])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def split(table: Any, target: str) -> Dataset:
+    """Inputs and target of a table."""
+    return Dataset(table.drop(columns=target), table[target])
