@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpproj.kernels import Constant, Linear, Matern32, Matern52, SquaredExponential
+from gpproj.kernels import Constant, Linear, Matern32, Matern52, SquaredExponential, Zero
 from gpproj.linalg import to_host
 
 D = 4
@@ -19,6 +19,7 @@ KERNELS = {
     "matern32": Matern32(1.3, SCALES),
     "matern52": Matern52(0.4, SCALES),
     "linear": Linear([1.0, 0.2, 3.0, 0.5]),
+    "zero": Zero(),
     "sum": Constant(0.5) + SquaredExponential(2.0, SCALES),
     "product": SquaredExponential(2.0, SCALES) * Linear([1.0, 0.2, 3.0, 0.5]),
     "nested": (Constant(0.5) + Matern32(1.0, 2.0)) * (Linear(0.3) + Matern52(0.5, SCALES)),
@@ -56,7 +57,9 @@ def test_pull_back_against_central_differences(kernel, X, mask):
 
     gradient = kernel.evaluate(theta[None], X, mask).pull_back(G)[0]
     expected = central_difference(contraction, theta)
-    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(initial=0.0)
+    )
 
 
 @pytest.mark.parametrize("kernel", [Matern32(1.3, 0.7), Matern52(0.4, 0.7), SquaredExponential()])
@@ -236,3 +239,13 @@ def test_equality_hash_and_representation():
     assert SquaredExponential().lengthscales == 1.0
     assert Linear(2.0).variances == 2.0
     np.testing.assert_array_equal(Linear([2.0, 3.0]).variances, [2.0, 3.0])
+
+
+def test_the_null_model_keeps_only_its_own_constants():
+    assert Constant(2.0).without_inputs() == Constant(2.0)
+    assert (Constant(2.0) + SquaredExponential()).without_inputs() == Constant(2.0)
+    assert (SquaredExponential() + Constant(2.0)).without_inputs() == Constant(2.0)
+    assert (Constant(2.0) + Constant(1.0)).without_inputs() == Constant(2.0) + Constant(1.0)
+    assert (Constant(2.0) * Constant(1.0)).without_inputs() == Constant(2.0) * Constant(1.0)
+    for gone in (SquaredExponential(), Linear(), Constant() * Matern32(), Zero()):
+        assert gone.without_inputs() == Zero()

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gpproj.data.scaling import Scaling
-from gpproj.data.training import TrainingSet, new_inputs, new_target, training_set
+from gpproj.data.training import Columns, TrainingSet, new_inputs, new_target, training_set
 
-__all__ = ["Scaling", "TrainingSet", "new_inputs", "new_target", "training_set"]
+__all__ = ["Columns", "Scaling", "TrainingSet", "new_inputs", "new_target", "training_set"]

@@ -17,24 +17,15 @@ from gpproj.linalg import Array, namespace, to_host
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingSet:
-    """Training data on the model's scale, with the names and the scaling they came with."""
+class Columns:
+    """The inputs of a model: their names and their scaling, without the data."""
 
-    X: Array
-    """(n, d), on the model's scale."""
-    y: Array
-    """(n,), on the model's scale."""
     feature_names: tuple[str, ...]
     named: bool
     """Whether the user gave the names; otherwise they are x0, x1, ..."""
     varying: tuple[bool, ...]
     """False for inputs that are constant in the training data."""
     scaling: Scaling
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
 
     @property
     def d(self) -> int:
@@ -83,6 +74,26 @@ class TrainingSet:
                 f"inputs must be positions from 0 to {self.d - 1}; saw the position {position}"
             )
         return position
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet(Columns):
+    """Training data on the model's scale, with the names and the scaling they came with."""
+
+    X: Array
+    """(n, d), on the model's scale."""
+    y: Array
+    """(n,), on the model's scale."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def columns(self) -> Columns:
+        """The names and the scaling alone."""
+        return Columns(self.feature_names, self.named, self.varying, self.scaling)
 
 
 def training_set(
@@ -145,12 +156,12 @@ def training_set(
     )
 
 
-def new_inputs(training: TrainingSet, X: Any, inputs: Iterable[str | int] | None = None) -> Array:
+def new_inputs(training: Columns, X: Any, inputs: Iterable[str | int] | None = None) -> Array:
     """Read new rows on the model's scale.
 
     Parameters
     ----------
-    training : TrainingSet
+    training : TrainingSet or Columns
         Whose names, library and scaling the rows follow.
     X : frame, array or nested lists (m, d)
         Frames are read by column name, in any order and among other columns, if the training
@@ -187,16 +198,17 @@ def new_inputs(training: TrainingSet, X: Any, inputs: Iterable[str | int] | None
                 f"X must have {allowed} columns ({listed(training.feature_names)}); saw {columns}"
             )
     checks.finite(values, "X", names)
-    values = frames.move(values, beside=training.X, argument="X", home="the training set")
+    home = training.scaling.input_mean
+    values = frames.move(values, beside=home, argument="X", home="the training set")
     return training.scaling.inputs(values, wanted)
 
 
-def new_target(training: TrainingSet, y: Any, rows: int) -> Array:
+def new_target(training: Columns, y: Any, rows: int) -> Array:
     """Read targets of new rows, in the user's units.
 
     Parameters
     ----------
-    training : TrainingSet
+    training : TrainingSet or Columns
         Whose library the targets follow.
     y : series, array or list (rows,)
     rows : int
@@ -215,7 +227,8 @@ def new_target(training: TrainingSet, y: Any, rows: int) -> Array:
     values = _read_target(y)
     checks.lengths(values, rows)
     checks.finite(values, "y")
-    return frames.move(values, beside=training.X, argument="y", home="the training set")
+    home = training.scaling.input_mean
+    return frames.move(values, beside=home, argument="y", home="the training set")
 
 
 def _read_inputs(X: Any) -> Array:

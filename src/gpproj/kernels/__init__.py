@@ -17,6 +17,7 @@ from gpproj.kernels.combinations import Product, Sum
 from gpproj.kernels.constant import Constant
 from gpproj.kernels.linear import Linear
 from gpproj.kernels.stationary import Matern32, Matern52, SquaredExponential, Stationary
+from gpproj.kernels.zero import Zero
 
 __all__ = [
     "Constant",
@@ -31,5 +32,6 @@ __all__ = [
     "SquaredExponential",
     "Stationary",
     "Sum",
+    "Zero",
     "positive",
 ]

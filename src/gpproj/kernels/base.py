@@ -87,6 +87,14 @@ class Kernel(ABC):
     def scaled(self, factor: float) -> Kernel:
         """Return the kernel `factor k(x, x')`."""
 
+    @abstractmethod
+    def without_inputs(self) -> Kernel:
+        """Return the kernel of the null model: the constants that stand in a sum of their own.
+
+        A stationary component without inputs would be one more constant; the null model has only
+        the constants that were asked for.
+        """
+
     def __call__(
         self, X: Array, X_new: Array | None = None, *, inputs: Sequence[int] | None = None
     ) -> Array:
@@ -133,7 +141,7 @@ class Kernel(ABC):
 
     def __eq__(self, other: object) -> bool:
         """Compare structure and values."""
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
         """Hash structure and values."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter
+from gpproj.kernels.zero import Zero
 from gpproj.linalg import Array, Host, namespace
 
 
@@ -77,6 +78,13 @@ class Sum(_Pair):
         """Return `factor k`."""
         return Sum(self._left.scaled(factor), self._right.scaled(factor))
 
+    def without_inputs(self) -> Kernel:
+        """Return the sum of what is left of both."""
+        left, right = self._left.without_inputs(), self._right.without_inputs()
+        if isinstance(left, Zero):
+            return right
+        return left if isinstance(right, Zero) else Sum(left, right)
+
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
         left, right = self._split(log_parameters, int(X.shape[1]))
@@ -97,6 +105,11 @@ class Product(_Pair):
     def scaled(self, factor: float) -> Product:
         """Return `factor k`."""
         return Product(self._left.scaled(factor), self._right)
+
+    def without_inputs(self) -> Kernel:
+        """Return the product of what is left of both: nothing, if either is gone."""
+        left, right = self._left.without_inputs(), self._right.without_inputs()
+        return Zero() if isinstance(left, Zero) or isinstance(right, Zero) else Product(left, right)
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""

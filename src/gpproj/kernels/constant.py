@@ -50,6 +50,10 @@ class Constant(Kernel):
         """Return `factor k`."""
         return Constant(self._variance * factor)
 
+    def without_inputs(self) -> Constant:
+        """Return the constant itself."""
+        return self
+
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
         return _ConstantEvaluation(self.cross(log_parameters, X, X, mask), int(X.shape[1]))

@@ -15,6 +15,7 @@ from gpproj.kernels.base import (
     positive_per_input,
     show,
 )
+from gpproj.kernels.zero import Zero
 from gpproj.linalg import Array, Host, is_numpy, like, namespace
 
 
@@ -58,6 +59,10 @@ class Linear(Kernel):
     def scaled(self, factor: float) -> Linear:
         """Return `factor k`."""
         return Linear(np.asarray(self._variances) * factor)
+
+    def without_inputs(self) -> Kernel:
+        """Return nothing: the function is gone with its inputs."""
+        return Zero()
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""

@@ -17,6 +17,7 @@ from gpproj.kernels.base import (
     positive_per_input,
     show,
 )
+from gpproj.kernels.zero import Zero
 from gpproj.linalg import Array, Host, exp_in_place, is_numpy, like, namespace, transpose
 
 
@@ -62,7 +63,8 @@ class Stationary(Kernel):
     def log_parameters(self, d: int) -> Host:
         """Return `log variance` and `log lengthscales`, `(1 + d,)`."""
         scales = for_each_input("lengthscales", self._lengthscales, d)
-        return np.log(np.concatenate([[self._variance], scales]))
+        values: Host = np.concatenate([[self._variance], scales])
+        return np.log(values)
 
     def with_log_parameters(self, log_parameters: Host, d: int) -> Stationary:
         """Return the kernel with another variance and other length-scales."""
@@ -72,6 +74,10 @@ class Stationary(Kernel):
     def scaled(self, factor: float) -> Stationary:
         """Return `factor k`."""
         return type(self)(self._variance * factor, self._lengthscales)
+
+    def without_inputs(self) -> Kernel:
+        """Return nothing: the function is gone with its inputs."""
+        return Zero()
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""

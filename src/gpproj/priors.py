@@ -1,0 +1,97 @@
+"""What hyperparameters may be: bounds in proportion to the scale of the data.
+
+Uniform priors on log hyperparameters have no proper posterior, and the marginal likelihood has
+optima at infinity; bounds wide enough not to matter where the data speak make both well defined.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpproj.data import TrainingSet
+from gpproj.kernels import Kernel
+from gpproj.linalg import Host, to_host
+
+LIMITS = {
+    "constant": (1e-6, 1e6),
+    "signal": (1e-6, 1e6),
+    "lengthscale": (1e-2, 1e4),
+    "slope": (1e-8, 1e6),
+}
+"""Smallest and largest value of each kind of parameter, in units of the data's own scale.
+
+Functions that are linear in some inputs need large signal variances together with long
+length-scales: signal standard deviations of 150 are ordinary.
+"""
+
+NOISE_LIMITS = (1e-6, 1e1)
+"""Smallest and largest noise variance, in units of the target's variance."""
+
+
+class Scales(NamedTuple):
+    """The data's own units, on the model's scale; ones for standardised data."""
+
+    inputs: Host
+    """`(d,)`: standard deviation of each input, one for constant inputs."""
+    level: float
+    """Mean square of the target."""
+    spread: float
+    """Variance of the target."""
+
+
+class Bounds(NamedTuple):
+    """Box of a kernel's log parameters."""
+
+    lower: Host
+    """`(p,)`."""
+    upper: Host
+    """`(p,)`."""
+
+
+def scales(training: TrainingSet) -> Scales:
+    """Return the scale of a training set, which is not one unless it was standardised."""
+    X, y = to_host(training.X), to_host(training.y)
+    spread = np.where(training.varying, np.std(X, axis=0), 1.0)
+    return Scales(spread, float(np.mean(y**2)), float(np.var(y)))
+
+
+def in_data_units(kernel: Kernel, units: Scales, relative: dict[str, float]) -> Host:
+    """Return log parameters of a kernel given by kind in units of the data, `(p,)`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    units : Scales
+    relative : dict
+        A value for each kind of parameter: constant, signal, lengthscale, slope.
+    """
+    values = []
+    for parameter in kernel.parameters(len(units.inputs)):
+        scale = 1.0 if parameter.input is None else units.inputs[parameter.input]
+        unit = {
+            "constant": max(units.level, units.spread),
+            "signal": units.spread,
+            "lengthscale": scale,
+            "slope": units.spread / scale**2,
+        }
+        values.append(relative[parameter.kind] * unit[parameter.kind])
+    return np.log(np.asarray(values, dtype=np.float64))
+
+
+def bounds(kernel: Kernel, units: Scales) -> Bounds:
+    """Return the bounds of a kernel's log parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpproj.kernels import Constant
+    >>> bounds(Constant(), Scales(np.ones(2), 1.0, 1.0)).upper.round(2)
+    array([13.82])
+    """
+    lower, upper = (
+        in_data_units(kernel, units, {kind: limits[side] for kind, limits in LIMITS.items()})
+        for side in (0, 1)
+    )
+    return Bounds(lower, upper)
