@@ -12,20 +12,34 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Reference",
+    "SearchPath",
+    "Submodel",
     "__version__",
     "condition",
     "datasets",
     "fit",
+    "forward_search",
     "kernels",
+    "leave_input_out",
     "likelihoods",
+    "plots",
+    "project",
+    "project_path",
 ]
 
 if TYPE_CHECKING:
-    from gpproj import datasets, kernels, likelihoods
+    from gpproj import datasets, kernels, likelihoods, plots
+    from gpproj.projection import Submodel, project
     from gpproj.reference import Reference, condition, fit
+    from gpproj.search import SearchPath, forward_search, leave_input_out, project_path
 else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
-    _ROOM = {"Reference": "reference", "condition": "reference", "fit": "reference"}
+    _NAMES = {
+        "projection": ("Submodel", "project"),
+        "reference": ("Reference", "condition", "fit"),
+        "search": ("SearchPath", "forward_search", "leave_input_out", "project_path"),
+    }
+    _ROOM = {name: room for room, names in _NAMES.items() for name in names}
 
     def __getattr__(name):
         """Import a public name from its room the first time it is asked for."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,7 +13,7 @@ from rich.table import Table
 import gpproj
 
 if TYPE_CHECKING:
-    from gpproj.reference import Reference
+    import pandas as pd
 
 app = typer.Typer(
     name="gpproj",
@@ -20,6 +22,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 console = Console()
+
+
+class Experiment(StrEnum):
+    """What can be reproduced."""
+
+    toy = "toy"
 
 
 def main() -> None:
@@ -44,25 +52,61 @@ def gpproj_command(
 
 
 @app.command()
-def demo() -> None:
-    """Fit a Gaussian process to the diabetes data that scikit-learn carries."""
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the plots.")] = Path("demo"),
+    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
+) -> None:
+    """Find the inputs that matter in the diabetes data that scikit-learn carries."""
     X, y = gpproj.datasets.diabetes()
+    out.mkdir(parents=True, exist_ok=True)
     with console.status(f"fitting a Gaussian process to {len(y)} rows of {X.shape[1]} inputs"):
         ref = gpproj.fit(X, y)
-    console.print(_relevance_table(ref))
-    console.print(
-        f"noise sd {ref.noise_variance**0.5:.1f} of a target with sd {y.std():.1f}; "
-        f"log marginal likelihood {ref.log_marginal_likelihood:.1f}",
-        highlight=False,
-    )
+    console.print(ref, highlight=False)
+    with console.status("searching forward"):
+        path = gpproj.forward_search(ref, n_jobs=n_jobs)
+    console.print(_table("Forward search", path.summary()))
+    with console.status("leaving one input out at a time"):
+        left_out = gpproj.leave_input_out(ref, n_jobs=n_jobs)
+    relevances = {"ARD": ref.ard_relevance(), "leave-input-out": left_out}
+    _save(path.plot(), out / "search.png")
+    _save(gpproj.plots.relevance_bars(relevances), out / "relevance.png")
 
 
-def _relevance_table(ref: Reference) -> Table:
-    """Lay out the ARD relevance of each input as bars, the largest first."""
-    table = Table(title="ARD relevance (inverse length-scale, largest = 1)")
-    table.add_column("input")
-    table.add_column("relevance", justify="right")
-    table.add_column("")
-    for name, value in ref.ard_relevance().sort_values(ascending=False).items():
-        table.add_row(str(name), f"{value:.3f}", "█" * round(30 * value))
+@app.command()
+def reproduce(
+    experiment: Annotated[Experiment, typer.Argument(help="Which part of the paper.")],
+    realisations: Annotated[int, typer.Option(min=1, help="Simulated data sets.")] = 200,
+    out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
+    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
+) -> None:
+    """Rerun an experiment of the paper; tables and figures are written to a folder."""
+    from gpproj.reproduce import EXPERIMENTS
+
+    folder = Path("experiments") / experiment if out is None else out
+    summary = EXPERIMENTS[experiment](folder, realisations=realisations, n_jobs=n_jobs)
+    console.print(_table(f"{experiment}: means over {realisations} data sets", summary))
+    console.print(f"written to {folder}", highlight=False)
+
+
+def _table(title: str, frame: pd.DataFrame) -> Table:
+    """Lay out a frame, its index first."""
+    table = Table(str(frame.index.name), title=title)
+    for column in frame.columns:
+        numeric = frame[column].dtype.kind == "f"
+        table.add_column(str(column), justify="right" if numeric else "left")
+    for row in frame.itertuples():
+        table.add_row(*(_shown(value) for value in row))
     return table
+
+
+def _shown(value: Any) -> str:
+    """Return a cell's text: four digits, and words rather than booleans."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _save(ax: Any, file: Path) -> None:
+    """Write a plot and say where it is."""
+    ax.get_figure().savefig(file, dpi=120)
+    console.print(f"plot written to {file}", highlight=False)

@@ -24,6 +24,7 @@ from gpproj.linalg import (
     Factor,
     Host,
     cholesky,
+    in_row_order,
     inverse,
     inverse_root,
     is_numpy,
@@ -181,7 +182,7 @@ def _evaluate(problem: Problem, parameters: Host, differentiate: Differentiate) 
         found, G = differentiate(alpha, inverse(factor, overwrite=True), log_det)
         trace = namespace(G).sum(namespace(G).linalg.diagonal(G), axis=-1)
         value[batch] = np.where(factor.failed, -np.inf, -0.5 * (to_host(found) + constant))
-        gradient[batch, :-1] = -0.5 * to_host(prior.pull_back(G))
+        gradient[batch, :-1] = -0.5 * to_host(prior.pull_back(in_row_order(G)))
         gradient[batch, -1] = -0.5 * to_host(trace) * diagonal
     return Evidence(value, gradient)
 

@@ -88,6 +88,10 @@ class Kernel(ABC):
         """Return the kernel `factor k(x, x')`."""
 
     @abstractmethod
+    def restricted(self, positions: Sequence[int], d: int) -> Kernel:
+        """Return the kernel of some of its `d` inputs, in the order of their positions."""
+
+    @abstractmethod
     def without_inputs(self) -> Kernel:
         """Return the kernel of the null model: the constants that stand in a sum of their own.
 

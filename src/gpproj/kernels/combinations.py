@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class _Pair(Kernel):
     def _split(self, log_parameters: Host, d: int) -> tuple[Host, Host]:
         split = len(self._left.parameters(d))
         return log_parameters[:, :split], log_parameters[:, split:]
+
+    def restricted(self, positions: Sequence[int], d: int) -> Kernel:
+        """Return the pair on some of the inputs."""
+        return type(self)(self._left.restricted(positions, d), self._right.restricted(positions, d))
 
     @abstractmethod
     def _combine(self, left: Array, right: Array) -> Array:

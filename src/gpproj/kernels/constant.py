@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,10 @@ class Constant(Kernel):
     def scaled(self, factor: float) -> Constant:
         """Return `factor k`."""
         return Constant(self._variance * factor)
+
+    def restricted(self, positions: Sequence[int], d: int) -> Constant:
+        """Return the constant itself."""
+        return self
 
     def without_inputs(self) -> Constant:
         """Return the constant itself."""

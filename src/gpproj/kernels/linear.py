@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ class Linear(Kernel):
     def scaled(self, factor: float) -> Linear:
         """Return `factor k`."""
         return Linear(np.asarray(self._variances) * factor)
+
+    def restricted(self, positions: Sequence[int], d: int) -> Kernel:
+        """Return the kernel of some inputs."""
+        values = for_each_input("variances", self._variances, d)[list(positions)]
+        return Linear(values) if len(positions) else Zero()
 
     def without_inputs(self) -> Kernel:
         """Return nothing: the function is gone with its inputs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,11 @@ class Stationary(Kernel):
     def scaled(self, factor: float) -> Stationary:
         """Return `factor k`."""
         return type(self)(self._variance * factor, self._lengthscales)
+
+    def restricted(self, positions: Sequence[int], d: int) -> Stationary:
+        """Return the kernel of some inputs; of none, it is a constant."""
+        values = for_each_input("lengthscales", self._lengthscales, d)[list(positions)]
+        return type(self)(self._variance, values if len(positions) else 1.0)
 
     def without_inputs(self) -> Kernel:
         """Return nothing: the function is gone with its inputs."""
@@ -154,33 +160,35 @@ class _StationaryEvaluation(Evaluation):
     def pull_back(self, G: Array) -> Array:
         xp = namespace(G)
         W = G * self._derivative
-        signal = xp.sum(W if self._derivative is self.value else G * self.value, axis=(1, 2))
+        row_sums = xp.sum(W, axis=2)
+        if self._derivative is self.value:
+            signal = xp.sum(row_sums, axis=1)
+        else:
+            signal = xp.sum(G * self.value, axis=(1, 2))
         # dw/dlog lengthscale = -2 w for the relevance w = 1 / lengthscale^2.
-        rates = like(self._rates, G)
-        lengthscales = -2.0 * rates**2 * self._relevance_slopes(W, only_active=True)
-        return xp.concat([signal[:, None], lengthscales], axis=1)
+        weights = like(-2.0 * self._rates**2, G)
+        slopes = self._relevance_slopes(W, row_sums, self._rates != 0.0)
+        return xp.concat([signal[:, None], weights * slopes], axis=1)
 
     def slopes(self, G: Array) -> Array:
-        return self._relevance_slopes(G * self._derivative, only_active=False)
+        W = G * self._derivative
+        everything = np.ones(self._rates.shape, dtype=bool)
+        return self._relevance_slopes(W, namespace(G).sum(W, axis=2), everything)
 
-    def _relevance_slopes(self, W: Array, *, only_active: bool) -> Array:
-        """Return the slope of every input from the one product `W X`, `(b, d)`.
+    def _relevance_slopes(self, W: Array, row_sums: Array, wanted: Mask) -> Array:
+        """Return the slopes of the inputs that are wanted from the one product `W X`, `(b, d)`.
 
         dq/dw_j = -(x_j - x'_j)^2 / 2, so sum_ij W_ij dq_ij/dw_j = x_j' W x_j - (x_j^2)' (W 1).
         """
         X = self._X
         if is_numpy(W):
-            slopes = np.zeros((W.shape[0], X.shape[1]))
-            for lane, rate in enumerate(self._rates):
-                columns = np.flatnonzero(rate) if only_active else np.arange(X.shape[1])
-                active = X[:, columns]
-                row_sums = np.sum(W[lane], axis=1)
-                slopes[lane, columns] = np.einsum("ij,ij->j", active, W[lane] @ active)
-                slopes[lane, columns] -= row_sums @ active**2
+            slopes = np.zeros(wanted.shape)
+            for lane, mine in enumerate(wanted):
+                columns = X[:, mine]
+                slopes[lane, mine] = np.einsum("ij,ij->j", columns, W[lane] @ columns)
+                slopes[lane, mine] -= row_sums[lane] @ columns**2
             return slopes
-        xp = namespace(W)
-        row_sums = xp.sum(W, axis=2)
-        return xp.sum(X[None, :, :] * (W @ X), axis=1) - row_sums @ X**2
+        return namespace(W).sum(X[None, :, :] * (W @ X), axis=1) - row_sums @ X**2
 
 
 class SquaredExponential(Stationary):

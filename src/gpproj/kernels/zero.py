@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ class Zero(Kernel):
         return self
 
     def scaled(self, factor: float) -> Zero:
+        """Return the same kernel."""
+        return self
+
+    def restricted(self, positions: Sequence[int], d: int) -> Zero:
         """Return the same kernel."""
         return self
 

@@ -1,4 +1,4 @@
-"""Array namespaces: which library an array belongs to, and the few calls that differ between them."""
+"""Array namespaces: which library an array belongs to, and the few calls that differ."""
 
 from __future__ import annotations
 

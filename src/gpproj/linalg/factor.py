@@ -23,22 +23,22 @@ matrix products in between takes 0.8 ms.
 
 
 class JitterWarning(UserWarning):
-    """A matrix was not positive definite as it stood; a small multiple of its diagonal was added."""
+    """A matrix was not positive definite as it stood, and its diagonal was enlarged a little."""
 
 
 class Factor(NamedTuple):
     """Lower Cholesky factors `A = L L'` of a batch of matrices."""
 
     lower: Array
-    """`(b, n, n)`, zero above the diagonal; the identity in lanes that failed."""
+    """`(b, n, n)`; what is above the diagonal means nothing. The identity in lanes that failed."""
     jitter: Host
     """`(b,)`, what was added to the diagonal of each lane."""
     failed: NDArray[np.bool_]
     """`(b,)`, lanes that no jitter of the ladder made positive definite."""
 
 
-def cholesky(matrix: Array, diagonal: Array | None = None) -> Factor:
-    """Factorise `matrix + diag(diagonal)`, lane by lane, adding jitter only where it is needed.
+def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None = None) -> Factor:
+    """Factorise `matrix * scale + diag(diagonal)`, adding jitter only in lanes that need it.
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ def cholesky(matrix: Array, diagonal: Array | None = None) -> Factor:
         Symmetric matrices; left untouched.
     diagonal : array `(b, n)` or `(b, 1)`, optional
         Added to the diagonals.
+    scale : array `(1, n, n)`, optional
+        Symmetric, in LAPACK order; multiplies the matrices elementwise, saving a pass over them.
 
     Returns
     -------
@@ -54,9 +56,8 @@ def cholesky(matrix: Array, diagonal: Array | None = None) -> Factor:
     Examples
     --------
     >>> import numpy as np
-    >>> from gpproj.linalg import cholesky
-    >>> factor = cholesky(np.array([[[4.0, 2.0], [2.0, 2.0]]]))
-    >>> factor.lower[0]
+    >>> from gpproj.linalg import cholesky, lower_triangle
+    >>> lower_triangle(cholesky(np.array([[[4.0, 2.0], [2.0, 2.0]]])))[0]
     array([[2., 0.],
            [1., 1.]])
     """
@@ -66,9 +67,11 @@ def cholesky(matrix: Array, diagonal: Array | None = None) -> Factor:
         lower = _fortran_lanes(matrix.shape)
         for lane in range(lanes):
             added = None if diagonal is None else diagonal[lane]
-            jitter[lane], failed[lane] = _factorise_lapack(matrix[lane], added, lower[lane])
+            factor = 1.0 if scale is None else scale[0]
+            jitter[lane], failed[lane] = _factorise_lapack(matrix[lane], factor, added, lower[lane])
     else:
-        lower, jitter, failed = _factorise_any(matrix, diagonal)
+        scaled = matrix if scale is None else matrix * scale
+        lower, jitter, failed = _factorise_any(scaled, diagonal)
     if np.any(jitter > 0):
         # One constant text, so that the warning registry shows it once.
         warnings.warn(
@@ -80,23 +83,46 @@ def cholesky(matrix: Array, diagonal: Array | None = None) -> Factor:
     return Factor(lower, jitter, failed)
 
 
+def in_lapack_order(matrix: Array) -> Array:
+    """Return matrices `(b, n, n)` whose lanes are in Fortran order, for repeated use with factors.
+
+    Passes over two matrices of different orders take several times as long.
+    """
+    if not is_numpy(matrix):
+        return matrix
+    ordered = _fortran_lanes(matrix.shape)
+    ordered[...] = matrix
+    return ordered
+
+
+def in_row_order(symmetric: Array) -> Array:
+    """Return symmetric matrices `(b, n, n)` in the order of every other array; never a copy."""
+    if is_numpy(symmetric) and not symmetric.flags.c_contiguous:
+        return symmetric.swapaxes(1, 2)
+    return symmetric
+
+
 def _fortran_lanes(shape: tuple[int, ...]) -> Host:
     """Return an empty batch whose matrices are in Fortran order, LAPACK's fast (in-place) side."""
     return np.empty(shape).swapaxes(1, 2)
 
 
-def _factorise_lapack(matrix: Host, added: Host | None, lower: Host) -> tuple[float, bool]:
+def _factorise_lapack(
+    matrix: Host, scale: Host | float, added: Host | None, lower: Host
+) -> tuple[float, bool]:
     """Write the factor of one lane into `lower`; return its jitter and whether it failed."""
     n = matrix.shape[0]
-    diagonal = np.diagonal(matrix) if added is None else np.diagonal(matrix) + added
-    scale = float(np.mean(diagonal))
-    if np.isfinite(scale) and scale > 0:
+    diagonal = np.diagonal(matrix) * (np.diagonal(scale) if isinstance(scale, np.ndarray) else 1.0)
+    diagonal = diagonal if added is None else diagonal + added
+    size = float(np.mean(diagonal))
+    if np.isfinite(size) and size > 0:
         for rung in JITTER_LADDER:
-            lower[...] = matrix.T
-            lower.flat[:: n + 1] = diagonal + rung * scale
-            _, info = lapack.dpotrf(lower, lower=1, overwrite_a=1, clean=1)
+            # Symmetric: the transpose is in the order of `lower`.
+            np.multiply(matrix.T, scale, out=lower)
+            lower.flat[:: n + 1] = diagonal + rung * size
+            _, info = lapack.dpotrf(lower, lower=1, overwrite_a=1, clean=0)
             if info == 0:
-                return rung * scale, False
+                return rung * size, False
     lower[...] = np.eye(n)
     return 0.0, True
 
@@ -129,6 +155,11 @@ def _factorise_any(matrix: Array, diagonal: Array | None) -> tuple[Array, Host, 
     return identity[None, :, :], np.asarray([0.0]), np.asarray([True])
 
 
+def lower_triangle(factor: Factor) -> Array:
+    """Return the factors themselves, zero above the diagonal, `(b, n, n)`."""
+    return namespace(factor.lower).tril(factor.lower)
+
+
 def log_determinant(factor: Factor) -> Array:
     """Return `log|A|`, `(b,)`."""
     xp = namespace(factor.lower)
@@ -155,12 +186,10 @@ def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
     """
     lower = factor.lower
     if is_numpy(lower):
-        root = lower
-        if not overwrite:
-            root = _fortran_lanes(lower.shape)
-            root[...] = lower
+        root = lower if overwrite else lower.copy(order="K")
         for lane in range(lower.shape[0]):
             _invert_triangle(root[lane])
+            _clear_upper(root[lane])
         return root
     xp = namespace(lower)
     identity = like(np.eye(lower.shape[-1]), lower)
@@ -190,14 +219,16 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
 
     With `overwrite` the factor's memory is reused where possible, and the factor is spent.
     """
-    root = inverse_root(factor, overwrite=overwrite)
-    if is_numpy(root):
-        for lane in range(root.shape[0]):
-            # A^-1 = M' M, computed in place in the lower triangle.
-            lapack.dlauum(root[lane], lower=1, overwrite_c=1)
-            _mirror(root[lane])
-        return root
-    return transpose(root) @ root
+    if not is_numpy(factor.lower):
+        root = inverse_root(factor)
+        return transpose(root) @ root
+    result = factor.lower if overwrite else factor.lower.copy(order="K")
+    for lane in range(result.shape[0]):
+        _invert_triangle(result[lane])
+        # A^-1 = M' M, computed in place in the lower triangle.
+        lapack.dlauum(result[lane], lower=1, overwrite_c=1)
+        _mirror(result[lane])
+    return result
 
 
 def subtract_outer(matrix: Array, vector: Array) -> Array:
@@ -214,8 +245,9 @@ def times_lower(matrix: Array, lower: Array) -> Array:
     """Return `M L` for matrices `(b, n, n)` and one lower triangular `L`, `(n, n)`."""
     if is_numpy(matrix):
         product = _fortran_lanes(matrix.shape)
+        product[...] = matrix
         for lane in range(matrix.shape[0]):
-            product[lane] = blas.dtrmm(1.0, lower, matrix[lane], side=1, lower=1)
+            blas.dtrmm(1.0, lower, product[lane], side=1, lower=1, overwrite_b=1)
         return product
     return matrix @ lower
 
@@ -231,12 +263,32 @@ def subtract_gram(matrix: Array, half: Array) -> Array:
     return matrix - half @ transpose(half)
 
 
+def contraction(left: Array, right: Array) -> Array:
+    """Return `sum_ij left_ij right_ij` of each lane, `(b,)`; `right` is `(n, n)`.
+
+    Both in LAPACK order for speed.
+    """
+    if is_numpy(left):
+        return np.array([np.vdot(lane.T, right.T) for lane in left])
+    return namespace(left).sum(left * right, axis=(1, 2))
+
+
 def _fortran_view(matrix: Host) -> Host:
     """Return a symmetric matrix in the Fortran order that BLAS updates in place."""
     return matrix if matrix.flags.f_contiguous else matrix.T
 
 
 UPPER = np.triu(np.ones((LEAF, LEAF), dtype=bool), 1)
+
+
+def _clear_upper(matrix: Host) -> None:
+    """Zero what is above the diagonal of one matrix."""
+    n = matrix.shape[0]
+    for start in range(0, n, LEAF):
+        stop = min(start + LEAF, n)
+        matrix[start:stop, stop:] = 0.0
+        block = matrix[start:stop, start:stop]
+        np.copyto(block, 0.0, where=UPPER[: stop - start, : stop - start])
 
 
 def _mirror(matrix: Host) -> None:

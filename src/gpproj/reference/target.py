@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpproj.linalg import Array, Covariance, cholesky, namespace
+from gpproj.linalg import Array, Covariance, cholesky, in_lapack_order, lower_triangle, namespace
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Target:
     site_precision: Array
     """tau, `(n,)`, not negative."""
     site_shift: Array
-    """nu, `(n,)`."""
+    """nu, `(n,)`; zero where tau is."""
     nugget: float
     """eps, a variance."""
 
@@ -29,7 +29,7 @@ class Target:
     def root(self) -> Array:
         """Lower triangular factor of Sigma, `(n, n)`."""
         factor = cholesky(self.latent_cov.dense()[None, :, :])
-        return factor.lower[0, :, :]
+        return in_lapack_order(lower_triangle(factor))[0, :, :]
 
     @cached_property
     def log_det(self) -> float:
@@ -37,17 +37,28 @@ class Target:
         return self.latent_cov.log_determinant()
 
     @cached_property
+    def site_root(self) -> Array:
+        """`tau^1/2`, `(n,)`."""
+        return namespace(self.X).sqrt(self.site_precision)
+
+    @cached_property
     def site_scale(self) -> Array:
         """`tau^1/2 1 1' tau^1/2`, `(1, n, n)`."""
-        half = namespace(self.X).sqrt(self.site_precision)
-        return (half[:, None] * half[None, :])[None, :, :]
+        outer = self.site_root[:, None] * self.site_root[None, :]
+        return in_lapack_order(outer[None, :, :])
+
+    @cached_property
+    def site_target(self) -> Array:
+        """`u = nu / tau^1/2`, `(n,)`; zero where a site says nothing."""
+        xp = namespace(self.X)
+        silent = self.site_precision == 0.0
+        root = xp.where(silent, xp.ones_like(self.site_root), self.site_root)
+        return xp.where(silent, xp.zeros_like(root), self.site_shift / root)
 
     @cached_property
     def constant(self) -> float:
-        """`sum_i tau_i S_ii - 2 mu'nu - log|Sigma| - n`."""
+        """`tr(tau Sigma) + |tau^1/2 mu - u|^2 - log|Sigma| - n`."""
         xp = namespace(self.X)
-        mu, tau = self.latent_mean, self.site_precision
-        fit = xp.sum(tau * (self.latent_cov.diagonal() + mu**2)) - 2.0 * xp.sum(
-            mu * self.site_shift
-        )
-        return float(fit) - self.log_det - int(mu.shape[0])
+        spread = xp.sum(self.site_precision * self.latent_cov.diagonal())
+        misfit = xp.sum((self.site_root * self.latent_mean - self.site_target) ** 2)
+        return float(spread + misfit) - self.log_det - int(self.latent_mean.shape[0])

@@ -1,0 +1,76 @@
+"""Work in parallel, through joblib alone; knows no statistics.
+
+Whatever backend the user configured (`joblib.parallel_config`) takes the work: processes of this
+machine by default, Dask or Ray where they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from gpproj.linalg import one_blas_thread
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    n_jobs: int | None = 1,
+    progress: str | None = None,
+) -> list[Result]:
+    """Return `function(item)` for every item, in their order.
+
+    BLAS has one thread inside the work, so that workers times threads never exceed the cores.
+
+    Parameters
+    ----------
+    function : callable
+        Must be picklable where `n_jobs` is not 1.
+    items : sequence
+    n_jobs : int or None
+        Workers; -1 for all cores, None for what the configured backend says.
+    progress : str, optional
+        Show a bar with this title and the time left, where standard error is a terminal.
+
+    Examples
+    --------
+    >>> run(abs, [-1, 2, -3])
+    [1, 2, 3]
+    """
+    check_jobs(n_jobs)
+    results: Iterable[Result]
+    if n_jobs == 1:
+        results = (_with_one_thread(function, item) for item in items)
+    else:
+        from joblib import Parallel, delayed
+
+        tasks = (delayed(_with_one_thread)(function, item) for item in items)
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    return list(results if progress is None else _shown(results, len(items), progress))
+
+
+def _shown(results: Iterable[Result], total: int, title: str) -> Iterator[Result]:
+    """Yield the results while a bar counts them."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(
+        results, title, total, console=console, disable=not console.is_terminal, transient=True
+    )
+
+
+def _with_one_thread(function: Callable[[Any], Any], item: Any) -> Any:
+    with one_blas_thread():
+        return function(item)
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse numbers of workers that mean nothing."""
+    if n_jobs is None:
+        return
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a number of workers, -1 or None; got {n_jobs!r}")

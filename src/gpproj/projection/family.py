@@ -1,0 +1,144 @@
+"""The submodel family: its parameters, their bounds, and where their optimisation starts.
+
+The parameters of a submodel are the log parameters of its kernel, then the log extra variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.kernels import Kernel
+from gpproj.linalg import Host, to_host
+from gpproj.priors import Bounds, Scales, bounds, in_data_units, scales
+from gpproj.reference import Reference
+
+EXTRA_FLOOR = 1e-4
+"""Smallest extra variance, in units of the nugget: none at all, for all that matters."""
+
+EXTRA_CEILING = 1e2
+"""Largest extra variance, in units of the target's variance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Submodels of one kernel structure on subsets of the inputs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The structure.
+    units : Scales
+        Of the training data.
+    nugget : float
+        The common nugget, a variance.
+    signal : float
+        Variance of the reference's latent mean: what an extra variance has to explain at most.
+    known : array `(p - 1,)` or None
+        Log parameters of the reference's kernel, if it has the same structure.
+    """
+
+    kernel: Kernel
+    units: Scales
+    nugget: float
+    signal: float
+    known: Host | None
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Bounds of the parameters, `(p,)` each."""
+        box = bounds(self.kernel, self.units)
+        # A reference without a nugget still has a floor: logarithms need one.
+        floor = np.log(max(EXTRA_FLOOR * self.nugget, 1e-12 * self.units.spread))
+        ceiling = np.log(EXTRA_CEILING * self.units.spread)
+        return Bounds(np.append(box.lower, floor), np.append(box.upper, ceiling))
+
+    def starts(self, mask: NDArray[np.bool_]) -> Host:
+        """Return starts for the inputs that are in, `(s, p)`.
+
+        The extra variance starts small, at the share that the dropped inputs would have if all
+        inputs were alike, and large: from one start alone, projections fall to the null model and
+        look equally good. Kernels start at smooth functions on the scale of the data and at the
+        reference's values, where it has any; from short length-scales they would find optima that
+        interpolate the targets.
+
+        Parameters
+        ----------
+        mask : bool array `(d,)`
+        """
+        d, size = mask.shape[0], int(mask.sum())
+        share = self.signal * max(1.0 - size / d, 0.05) if d else self.signal
+        root = np.sqrt(max(size, 1))
+        known = self._smooth(3.0 * root, 10.0) if self.known is None else self.known
+        starts = [
+            (self._smooth(root, 1.0), share),
+            (self._smooth(root, 1.0), 0.1 * share),
+            (self._smooth(root, 0.3), 0.9 * self.signal),
+            (known, share),
+        ]
+        if self.known is not None and size == d:
+            starts.append((known, 0.0))
+        floor = np.exp(self.bounds.lower[-1])
+        return np.stack([np.append(values, np.log(max(extra, floor))) for values, extra in starts])
+
+    def _smooth(self, lengthscale: float, signal: float) -> Host:
+        relative = {"constant": 0.1, "signal": signal, "slope": signal, "lengthscale": lengthscale}
+        return in_data_units(self.kernel, self.units, relative)
+
+    def extended(self, parameters: Host, old: NDArray[np.bool_], new: NDArray[np.bool_]) -> Host:
+        """Return starts that add inputs to a submodel, `(s, p)`.
+
+        The new inputs enter with the reference's length-scales, where it has them, and slowly.
+        They never enter with relevance zero, which is stationary.
+
+        Parameters
+        ----------
+        parameters : array `(p,)`
+            Of the submodel with the inputs `old`.
+        old, new : bool arrays `(d,)`
+        """
+        size = int(new.sum())
+        sources = [self._smooth(3.0 * np.sqrt(size), 1.0)]
+        if self.known is not None:
+            sources.append(self.known)
+        entering = np.isin(self._owner, np.flatnonzero(new & ~old))
+        return np.stack(
+            [np.where(entering, np.append(values, 0.0), parameters) for values in sources]
+        )
+
+    @cached_property
+    def _owner(self) -> NDArray[np.intp]:
+        """The input that each parameter belongs to, -1 for none, `(p,)`."""
+        owners = [parameter.input for parameter in self.kernel.parameters(len(self.units.inputs))]
+        return np.array([-1 if owner is None else owner for owner in owners] + [-1])
+
+
+def family_of(reference: Reference, kernel: Kernel | None = None) -> Family:
+    """Return the family of a reference: submodels with its own kernel's structure, or another.
+
+    Parameters
+    ----------
+    reference : Reference
+    kernel : Kernel, optional
+        Another structure.
+    """
+    training = reference.training
+    structure = reference.model_kernel if kernel is None else kernel
+    same = structure.parameters(training.d) == reference.model_kernel.parameters(training.d)
+    known = reference.model_kernel.log_parameters(training.d)
+    return Family(
+        kernel=structure,
+        units=scales(training),
+        nugget=reference.target.nugget,
+        signal=float(np.var(to_host(reference.latent.latent_mean))),
+        known=known if same else None,
+    )
+
+
+def null_family(family: Family) -> Family:
+    """Return the family of the null model: what is left of the kernel without inputs."""
+    kernel = family.kernel.without_inputs()
+    return Family(kernel, family.units, family.nugget, family.signal, None)

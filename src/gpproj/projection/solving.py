@@ -1,0 +1,144 @@
+"""From candidate subsets to projected parameters: many starts, few finishers, best of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.kernels import Kernel
+from gpproj.linalg import Host
+from gpproj.optimise import advance, begin
+from gpproj.projection.family import Family, null_family
+from gpproj.projection.objective import (
+    negative_evidence,
+    posterior_divergence,
+    projection_error,
+)
+from gpproj.reference import Target
+
+Learn = Literal["projection", "marginal_likelihood"]
+
+OBJECTIVES = {"projection": posterior_divergence, "marginal_likelihood": negative_evidence}
+"""What each way of learning minimises."""
+
+STAGES = ((8, 2), (25, 1))
+"""Iterations that the starts of a candidate get, and how many of them then go on."""
+
+MAX_ITERATIONS = 500
+
+
+class Projection(NamedTuple):
+    """One submodel's learned parameters, on the model's scale."""
+
+    kernel: Kernel
+    """Structure of its covariance."""
+    parameters: Host
+    """Log parameters of the kernel for all d inputs, then the log extra variance, `(p,)`."""
+    inputs: NDArray[np.bool_]
+    """Inputs it may use, `(d,)`."""
+    active: NDArray[np.bool_]
+    """Inputs it does use, `(d,)`: fewer where the submodel before it on a path was better."""
+    value: float
+    """The objective at its minimum."""
+    posterior_kl: float
+    projection_error: float
+    converged: bool
+    evaluations: int
+    """Values and gradients that it took, all starts together."""
+
+
+def solve(
+    target: Target,
+    family: Family,
+    masks: NDArray[np.bool_],
+    learn: Learn = "projection",
+    parent: Projection | None = None,
+) -> list[Projection]:
+    """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
+
+    Parameters
+    ----------
+    target : Target
+    family : Family
+    masks : bool array `(c, d)`
+        Subsets, none of them empty.
+    learn : {"projection", "marginal_likelihood"}
+    parent : Projection, optional
+        A submodel on fewer inputs: one more start, and the answer where nothing better is found,
+        so that the objective never grows along a path.
+
+    Returns
+    -------
+    list of Projection
+    """
+    starts: list[Host] = []
+    for mask in masks:
+        own = [family.starts(mask)]
+        if parent is not None and parent.kernel == family.kernel:
+            own.append(family.extended(parent.parameters, parent.active, mask))
+        starts.append(np.vstack(own))
+    candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
+
+    def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
+        found = OBJECTIVES[learn](target, family.kernel, parameters, masks[candidate[lanes]])
+        return found.value, found.gradient
+
+    state = begin(objective, np.vstack(starts), *family.bounds)
+    evaluations = np.zeros(len(starts), dtype=int)
+    for iterations, kept in STAGES:
+        state = advance(objective, state, iterations)
+        stayed = _best_of_each(candidate[state.lanes], state.outcome().value, kept)
+        dropped = np.setdiff1d(np.arange(state.lanes.size), stayed)
+        np.add.at(evaluations, candidate[state.lanes[dropped]], state.evaluations[dropped])
+        state = state.keep(state.lanes[stayed])
+    outcome = advance(objective, state, MAX_ITERATIONS).outcome()
+    np.add.at(evaluations, candidate[outcome.lanes], outcome.evaluations)
+    parameters, kl = outcome.x, outcome.value
+    if learn != "projection":
+        kl = posterior_divergence(target, family.kernel, parameters, masks).value
+    errors = projection_error(target, family.kernel, parameters, masks)
+    found = [
+        Projection(
+            kernel=family.kernel,
+            parameters=parameters[c],
+            inputs=mask,
+            active=mask,
+            value=float(outcome.value[c]),
+            posterior_kl=0.5 * float(kl[c]),
+            projection_error=float(errors[c]),
+            converged=bool(outcome.converged[c]),
+            evaluations=int(evaluations[c]),
+        )
+        for c, mask in enumerate(masks)
+    ]
+    return [_not_worse(projection, parent) for projection in found]
+
+
+def solve_null(target: Target, family: Family, learn: Learn = "projection") -> Projection:
+    """Learn the null model: the kernel's own constants and the extra variance, no inputs."""
+    empty = np.zeros((1, target.X.shape[1]), dtype=bool)
+    return solve(target, null_family(family), empty, learn)[0]
+
+
+def _best_of_each(candidate: NDArray[np.intp], value: Host, count: int) -> NDArray[np.intp]:
+    """Return the rows with the smallest values of each candidate; ties go to the first start."""
+    rows = (np.flatnonzero(candidate == one) for one in np.unique(candidate))
+    return np.concatenate([mine[np.argsort(value[mine], kind="stable")[:count]] for mine in rows])
+
+
+def _not_worse(found: Projection, parent: Projection | None) -> Projection:
+    """Return what was found, or the parent where it is better; the inputs are those asked for."""
+    if parent is None or found.value <= parent.value:
+        return found
+    return parent._replace(inputs=found.inputs, evaluations=found.evaluations)
+
+
+def masks_of(subsets: Sequence[Sequence[int]], d: int) -> NDArray[np.bool_]:
+    """Return the masks of subsets given by positions, `(c, d)`."""
+    masks = np.zeros((len(subsets), d), dtype=bool)
+    for mask, subset in zip(masks, subsets, strict=True):
+        mask[list(subset)] = True
+    return masks

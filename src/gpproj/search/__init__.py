@@ -1,0 +1,10 @@
+"""Searches through submodels: forward, along a given order, and leaving one input out."""
+
+from __future__ import annotations
+
+from gpproj.search.forward import forward_search
+from gpproj.search.given import project_path
+from gpproj.search.leaving import leave_input_out
+from gpproj.search.path import SearchPath
+
+__all__ = ["SearchPath", "forward_search", "leave_input_out", "project_path"]

@@ -1,0 +1,62 @@
+"""`project_path`: submodels along an order that the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpproj.kernels import Kernel
+from gpproj.linalg import one_blas_thread
+from gpproj.projection import (
+    Learn,
+    Projection,
+    check_learn,
+    checked_kernel,
+    family_of,
+    project_positions,
+)
+from gpproj.reference import Reference
+from gpproj.search.path import SearchPath, ends
+
+
+def project_path(
+    reference: Reference,
+    order: Iterable[str | int],
+    learn: Learn = "projection",
+    *,
+    kernel: Kernel | None = None,
+) -> SearchPath:
+    """Project onto growing sets of inputs in a given order: ARD's, a rival's, the user's own.
+
+    Parameters
+    ----------
+    reference : Reference
+    order : iterable of str or int
+        Names or positions, the first input first.
+    learn : {"projection", "marginal_likelihood"}
+        As for `gpproj.project`.
+    kernel : Kernel, optional
+        As for `gpproj.project`.
+
+    Returns
+    -------
+    SearchPath
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+    >>> ref = gpproj.fit(X[:, 5:], y)
+    >>> path = gpproj.project_path(ref, ref.ard_relevance().sort_values(ascending=False).index[:2])
+    >>> len(path)
+    3
+    """
+    check_learn(learn)
+    positions = reference.training.positions(order)
+    family = family_of(reference, checked_kernel(kernel, reference))
+    with one_blas_thread():
+        null, full_error = ends(reference, family, learn)
+        found: list[Projection] = [null]
+        for size in range(1, len(positions) + 1):
+            chosen = positions[:size]
+            found.append(project_positions(reference, family, chosen, learn, found[-1]))
+    return SearchPath(reference, positions, tuple(found), full_error)
