@@ -1,0 +1,257 @@
+"""All lanes walk at once: each round is one call of the objective with one point per lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gpproj.optimise.direction import Line, Place, into_box, line_afar, line_downhill, steepness
+from gpproj.optimise.line_search import Search, judge, open_search
+from gpproj.optimise.memory import Floats, Integers, empty_memory, forget, inner, remember
+from gpproj.optimise.state import (
+    GRADIENT,
+    INFEASIBLE_START,
+    ITERATIONS,
+    LINE_SEARCH,
+    VALUE,
+    Outcome,
+    State,
+)
+
+Objective = Callable[[Floats, Integers], tuple[ArrayLike, ArrayLike]]
+
+
+def minimise(
+    objective: Objective,
+    starts: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    max_iterations: int = 200,
+    gradient_tolerance: float = 1e-5,
+    value_tolerance: float = 1e-9,
+    memory: int = 10,
+) -> Outcome:
+    """Minimise one objective per lane inside a box, from one start per lane.
+
+    Parameters
+    ----------
+    objective : callable
+        `objective(x, lanes) -> (value, gradient)` with x `(a, p)`, lanes `(a,)` the numbers of the
+        lanes asked for, value `(a,)`, gradient `(a, p)`. A value or gradient that is not finite
+        says that the point is infeasible: the lane backs off.
+    starts : (b, p) array
+        Clipped into the box. Parameters should be of order one, such as logarithms.
+    lower, upper : (b, p) or (p,) arrays
+        May be infinite, and equal where a parameter is fixed.
+    max_iterations : int
+    gradient_tolerance : float
+        A lane has converged when no coordinate of its projected gradient exceeds this, or
+    value_tolerance : float
+        when a step has lowered the value by no more than this times `max(1, |value|)`; and when,
+        after that, a look along its flat coordinates promises or gives no more either.
+    memory : int
+        Pairs of step and change of gradient that a lane remembers.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> centres = np.array([[0.5, -3.0], [2.0, 0.0]])
+    >>> def objective(x, lanes):
+    ...     away = x - centres[lanes]
+    ...     return (away**2).sum(axis=1), 2.0 * away
+    >>> outcome = minimise(objective, np.zeros((2, 2)), [-1.0, -1.0], [1.0, 1.0])
+    >>> outcome.x.round(6).tolist()
+    [[0.5, -1.0], [1.0, 0.0]]
+    >>> outcome.reason.tolist()
+    ['gradient', 'gradient']
+    """
+    state = begin(
+        objective,
+        starts,
+        lower,
+        upper,
+        gradient_tolerance=gradient_tolerance,
+        value_tolerance=value_tolerance,
+        memory=memory,
+    )
+    return advance(objective, state, max_iterations).outcome()
+
+
+def begin(
+    objective: Objective,
+    starts: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    gradient_tolerance: float = 1e-5,
+    value_tolerance: float = 1e-9,
+    memory: int = 10,
+) -> State:
+    """Evaluate the starts; parameters as for `minimise`."""
+    x, low, high = _box(starts, lower, upper)
+    for name, tolerance in (
+        ("gradient_tolerance", gradient_tolerance),
+        ("value_tolerance", value_tolerance),
+    ):
+        if not 0.0 <= tolerance < np.inf:
+            raise ValueError(f"{name} must be zero or positive and finite, got {tolerance!r}")
+    if memory < 1:
+        raise ValueError(f"memory must be at least 1 pair, got {memory!r}")
+    lanes = np.arange(x.shape[0])
+    value, gradient = _ask(objective, x, lanes)
+    feasible = np.isfinite(value)
+    flat = steepness(Place(x, np.where(feasible[:, None], gradient, 0.0), low, high))
+    return State(
+        lanes=lanes,
+        x=x,
+        value=value,
+        gradient=gradient.copy(),
+        lower=low,
+        upper=high,
+        memory=empty_memory(x.shape[0], memory, x.shape[1]),
+        iterations=np.zeros_like(lanes),
+        evaluations=np.ones_like(lanes),
+        ending=np.select(
+            [~feasible, flat <= gradient_tolerance], [INFEASIBLE_START, GRADIENT], ITERATIONS
+        ),
+        finished=~feasible,
+        gradient_tolerance=gradient_tolerance,
+        value_tolerance=value_tolerance,
+    )
+
+
+def advance(objective: Objective, state: State, iterations: int) -> State:
+    """Return the state after at most that many more iterations of every unfinished lane.
+
+    A lane takes the same steps however its iterations are shared out between calls.
+
+    Parameters
+    ----------
+    objective : callable
+        As for `minimise`; it is asked about unfinished lanes only.
+    state : State
+    iterations : int
+    """
+    if iterations < 0:
+        raise ValueError(f"iterations must be zero or positive, got {iterations!r}")
+    state = state.take(np.arange(state.lanes.size))  # a copy, so that what follows may write
+    limit = state.iterations + iterations
+    line = Line(*(np.zeros_like(field) for field in (state.x, state.x, state.value, state.value)))
+    search = Search(*(np.zeros_like(state.value) for _ in Search._fields))
+    under_way = np.zeros_like(state.finished)
+    desk = np.empty((2, state.memory.steps.size))
+    while True:
+        rows = np.flatnonzero(~state.finished & (state.iterations < limit))
+        fresh = rows[~under_way[rows]]
+        if fresh.size:
+            _set_out(state, fresh, line, search, desk)
+            rows = rows[~state.finished[rows]]
+        if not rows.size:
+            return state
+        here = search.take(rows)
+        trial = _point(state, rows, line, here.step)
+        value, gradient = _ask(objective, trial, state.lanes[rows])
+        state.evaluations[rows] += 1
+        feasible = np.isfinite(value)[:, None]
+        slope = inner(np.where(feasible, gradient, 0.0), line.direction[rows])
+        accepted, failed, onward = judge(here, value, slope)
+        under_way[rows] = ~(accepted | failed)
+        search.put(rows[under_way[rows]], onward)
+        _arrive(state, rows[accepted], trial[accepted], value[accepted], gradient[accepted])
+        _turn_back(state, rows[failed])
+
+
+def _set_out(state: State, rows: Integers, line: Line, search: Search, desk: Floats) -> None:
+    """Give the rows a line each; finish those that have converged and see nothing afar."""
+    content = state.ending[rows] != ITERATIONS
+    walking, looking = rows[~content], rows[content]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if walking.size:
+            line.put(walking, line_downhill(state.place(walking), state.memory, walking, desk))
+        if looking.size:
+            line.put(looking, line_afar(state.place(looking), state.memory, looking))
+    slope = line.slope[rows]
+    required = np.where(content, _tolerance(state, rows), -np.inf)
+    # a convex objective cannot gain more than -slope by the full step
+    state.finished[rows] = -slope <= required
+    search.put(rows, open_search(state.value[rows], slope, line.longest[rows], required))
+
+
+def _point(state: State, rows: Integers, line: Line, step: Floats) -> Floats:
+    """Return the points at the given steps; at step one the target, bounds met exactly."""
+    step = step[:, None]
+    along = state.x[rows] + step * line.direction[rows]
+    inside = into_box(along, state.lower[rows], state.upper[rows])
+    return np.where(step == 1.0, line.target[rows], inside)
+
+
+def _arrive(state: State, rows: Integers, x: Floats, value: Floats, gradient: Floats) -> None:
+    """Move the rows, and ask whether they have converged."""
+    remember(state.memory, rows, x - state.x[rows], gradient - state.gradient[rows])
+    still = state.value[rows] - value <= _tolerance(state, rows)
+    here = Place(x, gradient, state.lower[rows], state.upper[rows])
+    flat = steepness(here) <= state.gradient_tolerance
+    state.x[rows] = x
+    state.value[rows] = value
+    state.gradient[rows] = gradient
+    state.iterations[rows] += 1
+    state.ending[rows] = np.select([flat, still], [GRADIENT, VALUE], ITERATIONS)
+
+
+def _turn_back(state: State, rows: Integers) -> None:
+    """Finish the rows whose line led nowhere, unless it was their memory that misled them."""
+    content = state.ending[rows] != ITERATIONS
+    blank = np.isinf(state.memory.floors[rows]).all(axis=-1)
+    state.ending[rows[~content & blank]] = LINE_SEARCH
+    state.finished[rows] = content | blank
+    forget(state.memory, rows[~content])
+
+
+def _tolerance(state: State, rows: Integers) -> Floats:
+    """Return the change of value that counts as none."""
+    return state.value_tolerance * np.maximum(1.0, np.abs(state.value[rows]))
+
+
+def _ask(objective: Objective, x: Floats, lanes: Integers) -> tuple[Floats, Floats]:
+    """Return value and gradient of the objective; infinity as the value where infeasible."""
+    if not lanes.size:
+        return np.empty(0), np.empty_like(x)
+    value, gradient = (np.asarray(told, dtype=np.float64) for told in objective(x, lanes))
+    if value.shape != lanes.shape or gradient.shape != x.shape:
+        raise ValueError(
+            f"objective must return a value {lanes.shape} and a gradient {x.shape}, "
+            f"got {value.shape} and {gradient.shape}"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        feasible = np.isfinite(value) & np.isfinite(inner(gradient, gradient))
+    return np.where(feasible, value, np.inf), gradient
+
+
+def _box(starts: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Return the starts inside their box and both bounds, all `(b, p)`."""
+    x = np.array(starts, dtype=np.float64)
+    if x.ndim != 2 or not np.isfinite(x).all():
+        raise ValueError(f"starts must be finite and of shape (b, p), got {starts!r}")
+    bounds = []
+    for name, bound in (("lower", lower), ("upper", upper)):
+        side = np.asarray(bound, dtype=np.float64)
+        if side.shape not in (x.shape, x.shape[1:]) or np.isnan(side).any():
+            raise ValueError(
+                f"{name} must be numbers of shape {x.shape} or {x.shape[1:]}, got {bound!r}"
+            )
+        bounds.append(np.broadcast_to(side, x.shape).copy())
+    low, high = bounds
+    crossed = np.argwhere(low > high)
+    if crossed.size:
+        lane, parameter = crossed[0]
+        raise ValueError(
+            f"lower must not exceed upper, got {low[lane, parameter]} and "
+            f"{high[lane, parameter]} for parameter {parameter} of lane {lane}"
+        )
+    return into_box(x, low, high), low, high

@@ -1,0 +1,115 @@
+"""What is carried forward by the lanes, and what is told about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gpproj.optimise.direction import Place
+from gpproj.optimise.memory import Flags, Floats, Integers, Memory
+
+REASONS = ("iterations", "gradient", "value", "line search", "infeasible start")
+ITERATIONS, GRADIENT, VALUE, LINE_SEARCH, INFEASIBLE_START = range(len(REASONS))
+
+
+class Outcome(NamedTuple):
+    """What became of every lane."""
+
+    lanes: Integers
+    """`(b,)`: the numbers by which the objective was asked."""
+    x: Floats
+    """`(b, p)`: where the lane came to."""
+    value: Floats
+    """`(b,)`: the objective there; infinity after an infeasible start."""
+    gradient: Floats
+    """`(b, p)`: its gradient there."""
+    converged: Flags
+    """`(b,)`: whether the reason is "gradient" or "value"."""
+    iterations: Integers
+    """`(b,)`: steps taken."""
+    evaluations: Integers
+    """`(b,)`: points at which the objective was asked."""
+    reason: NDArray[np.str_]
+    """`(b,)`: why it stands there: "gradient", "value", "iterations", "line search" or
+    "infeasible start"."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What is carried from one `advance` to the next; made by `begin`."""
+
+    lanes: Integers
+    """`(b,)`: the numbers of the lanes among the starts."""
+    x: Floats
+    """`(b, p)`."""
+    value: Floats
+    """`(b,)`."""
+    gradient: Floats
+    """`(b, p)`."""
+    lower: Floats
+    """`(b, p)`."""
+    upper: Floats
+    """`(b, p)`."""
+    memory: Memory
+    iterations: Integers
+    """`(b,)`."""
+    evaluations: Integers
+    """`(b,)`."""
+    ending: Integers
+    """`(b,)`: position in `REASONS` of what the lane would answer now."""
+    finished: Flags
+    """`(b,)`: lanes that `advance` leaves alone. A lane that has converged but is not finished
+    will look afar before it believes it."""
+    gradient_tolerance: float
+    value_tolerance: float
+
+    def keep(self, lanes: ArrayLike) -> State:
+        """Return the state of some lanes, which keep their memory and their numbers.
+
+        Parameters
+        ----------
+        lanes : (a,) integers
+            Different numbers out of `state.lanes`, in any order.
+        """
+        wanted = np.asarray(lanes).tolist()
+        rows = {lane: row for row, lane in enumerate(self.lanes.tolist())}
+        if not set(wanted) <= set(rows) or len(set(wanted)) < len(wanted):
+            raise ValueError(f"lanes must be different numbers out of {list(rows)}, got {wanted}")
+        return self.take(np.array([rows[lane] for lane in wanted], dtype=np.intp))
+
+    def outcome(self) -> Outcome:
+        """Return what the lanes have come to so far."""
+        return Outcome(
+            lanes=self.lanes,
+            x=self.x,
+            value=self.value,
+            gradient=self.gradient,
+            converged=(self.ending == GRADIENT) | (self.ending == VALUE),
+            iterations=self.iterations,
+            evaluations=self.evaluations,
+            reason=np.array(REASONS)[self.ending],
+        )
+
+    def place(self, rows: Integers) -> Place:
+        """Return where the given rows stand."""
+        return Place(self.x[rows], self.gradient[rows], self.lower[rows], self.upper[rows])
+
+    def take(self, rows: Integers) -> State:
+        """Return a copy of the given rows."""
+        return replace(
+            self,
+            lanes=self.lanes[rows],
+            x=self.x[rows],
+            value=self.value[rows],
+            gradient=self.gradient[rows],
+            lower=self.lower[rows],
+            upper=self.upper[rows],
+            memory=self.memory.take(rows),
+            iterations=self.iterations[rows],
+            evaluations=self.evaluations[rows],
+            ending=self.ending[rows],
+            finished=self.finished[rows],
+        )
