@@ -1,7 +1,8 @@
 """Work in parallel, through joblib alone; knows no statistics.
 
-Whatever backend the user configured (`joblib.parallel_config`) takes the work: processes of this
-machine by default, Dask or Ray where they were asked for.
+Threads of this process do the work by default: almost all of it is linear algebra that runs without
+the interpreter's lock, and threads share the reference instead of copying it. A backend that the
+user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work instead.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def run(
     Parameters
     ----------
     function : callable
-        Must be picklable where `n_jobs` is not 1.
+        Must be picklable for backends of processes.
     items : sequence
     n_jobs : int or None
         Workers; -1 for all cores, None for what the configured backend says.
@@ -48,7 +49,7 @@ def run(
         from joblib import Parallel, delayed
 
         tasks = (delayed(_with_one_thread)(function, item) for item in items)
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
     return list(results if progress is None else _shown(results, len(items), progress))
 
 

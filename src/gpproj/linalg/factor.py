@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
+from gpproj.linalg import lapack
 from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, transpose
 
 JITTER_LADDER = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -88,7 +89,7 @@ def in_lapack_order(matrix: Array) -> Array:
 
     Passes over two matrices of different orders take several times as long.
     """
-    if not is_numpy(matrix):
+    if not is_numpy(matrix) or matrix.swapaxes(1, 2).flags.c_contiguous:
         return matrix
     ordered = _fortran_lanes(matrix.shape)
     ordered[...] = matrix
@@ -104,7 +105,8 @@ def in_row_order(symmetric: Array) -> Array:
 
 def _fortran_lanes(shape: tuple[int, ...]) -> Host:
     """Return an empty batch whose matrices are in Fortran order, LAPACK's fast (in-place) side."""
-    return np.empty(shape).swapaxes(1, 2)
+    lanes, rows, columns = shape
+    return np.empty((lanes, columns, rows)).swapaxes(1, 2)
 
 
 def _factorise_lapack(
@@ -120,8 +122,7 @@ def _factorise_lapack(
             # Symmetric: the transpose is in the order of `lower`.
             np.multiply(matrix.T, scale, out=lower)
             lower.flat[:: n + 1] = diagonal + rung * size
-            _, info = lapack.dpotrf(lower, lower=1, overwrite_a=1, clean=0)
-            if info == 0:
+            if lapack.factorise(lower):
                 return rung * size, False
     lower[...] = np.eye(n)
     return 0.0, True
@@ -171,9 +172,10 @@ def solve(factor: Factor, right: Array) -> Array:
     """Return `A^-1 right` for right-hand sides `(b, n, k)`."""
     lower = factor.lower
     if is_numpy(lower):
-        solution = np.empty(np.broadcast_shapes(lower.shape[:1] + right.shape[1:], right.shape))
+        solution = _fortran_lanes(right.shape)
+        solution[...] = right
         for lane in range(lower.shape[0]):
-            solution[lane], _ = lapack.dpotrs(lower[lane], right[lane], lower=1)
+            lapack.solve_factored(lower[lane], solution[lane])
         return solution
     xp = namespace(lower)
     return xp.linalg.solve(transpose(lower), xp.linalg.solve(lower, right))
@@ -203,15 +205,14 @@ def _invert_triangle(lower: Host) -> None:
     """
     n = lower.shape[0]
     if n <= LEAF:
-        lower[...], _ = lapack.dtrtri(lower, lower=1)
+        lapack.invert_lower(lower)
         return
     half = n // 2
     _invert_triangle(lower[:half, :half])
     _invert_triangle(lower[half:, half:])
-    block = blas.dtrmm(-1.0, lower[half:, half:], lower[half:, :half], lower=1)
-    lower[half:, :half] = blas.dtrmm(
-        1.0, lower[:half, :half], block, side=1, lower=1, overwrite_b=1
-    )
+    block = lower[half:, :half]
+    lapack.multiply_lower(lower[half:, half:], block, "left", -1.0)
+    lapack.multiply_lower(lower[:half, :half], block, "right")
 
 
 def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
@@ -226,7 +227,7 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
     for lane in range(result.shape[0]):
         _invert_triangle(result[lane])
         # A^-1 = M' M, computed in place in the lower triangle.
-        lapack.dlauum(result[lane], lower=1, overwrite_c=1)
+        lapack.square_lower(result[lane])
         _mirror(result[lane])
     return result
 
@@ -244,10 +245,10 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
 def times_lower(matrix: Array, lower: Array) -> Array:
     """Return `M L` for matrices `(b, n, n)` and one lower triangular `L`, `(n, n)`."""
     if is_numpy(matrix):
-        product = _fortran_lanes(matrix.shape)
+        product, lower = _fortran_lanes(matrix.shape), np.asfortranarray(lower)
         product[...] = matrix
         for lane in range(matrix.shape[0]):
-            blas.dtrmm(1.0, lower, product[lane], side=1, lower=1, overwrite_b=1)
+            lapack.multiply_lower(lower, product[lane], "right")
         return product
     return matrix @ lower
 
@@ -255,9 +256,10 @@ def times_lower(matrix: Array, lower: Array) -> Array:
 def subtract_gram(matrix: Array, half: Array) -> Array:
     """Return `A - P P'` for batches `(b, n, n)`, reusing the memory of `A`."""
     if is_numpy(matrix):
+        half = in_lapack_order(half)
         for lane in range(matrix.shape[0]):
             target = _fortran_view(matrix[lane])
-            blas.dsyrk(-1.0, half[lane], beta=1.0, c=target, lower=1, overwrite_c=1)
+            lapack.subtract_square(half[lane], target)
             _mirror(target)
         return matrix
     return matrix - half @ transpose(half)
