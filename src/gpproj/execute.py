@@ -43,14 +43,16 @@ def run(
     """
     check_jobs(n_jobs)
     results: Iterable[Result]
-    if n_jobs == 1:
-        results = (_with_one_thread(function, item) for item in items)
-    else:
-        from joblib import Parallel, delayed
+    # Held here for threads, which share the setting, and inside the work for other processes.
+    with one_blas_thread():
+        if n_jobs == 1:
+            results = (function(item) for item in items)
+        else:
+            from joblib import Parallel, delayed
 
-        tasks = (delayed(_with_one_thread)(function, item) for item in items)
-        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
-    return list(results if progress is None else _shown(results, len(items), progress))
+            tasks = (delayed(_with_one_thread)(function, item) for item in items)
+            results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+        return list(results if progress is None else _shown(results, len(items), progress))
 
 
 def _shown(results: Iterable[Result], total: int, title: str) -> Iterator[Result]:

@@ -174,36 +174,3 @@ def test_one_blas_thread_holds_every_blas_to_one():
         counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     assert counts
     assert set(counts) == {1}
-
-
-def test_threads_that_leave_early_do_not_set_blas_free_for_the_others():
-    from threading import Barrier, Thread
-
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    def blas_threads():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    both_in, one_out = Barrier(2), Barrier(2)
-    seen = []
-
-    def short():
-        with one_blas_thread():
-            both_in.wait()
-        one_out.wait()
-
-    def long():
-        with one_blas_thread():
-            both_in.wait()
-            one_out.wait()
-            seen.append(blas_threads())
-
-    with threadpool_limits(2, user_api="blas"):
-        workers = [Thread(target=short), Thread(target=long)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        after = blas_threads()
-    assert seen == [{1}]
-    assert after == {2}

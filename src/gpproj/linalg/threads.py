@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -17,33 +15,6 @@ def _controller() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401  (loads the BLAS that is to be held)
 
     return ThreadpoolController()
-
-
-class _Hold:
-    """Counts the blocks that hold BLAS, in all threads: the setting belongs to the process.
-
-    Without the count, the first of several threads to leave would set BLAS free for the others.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._blocks = 0
-        self._limit: Any = None
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._blocks == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._blocks += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._blocks -= 1
-            if self._blocks == 0:
-                self._limit.restore_original_limits()
-
-
-_HOLD = _Hold()
 
 
 @contextmanager
@@ -59,8 +30,5 @@ def one_blas_thread() -> Iterator[None]:
     >>> with one_blas_thread():
     ...     pass
     """
-    _HOLD.enter()
-    try:
+    with _controller().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        _HOLD.leave()
