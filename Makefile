@@ -37,7 +37,7 @@ help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo venv venv-all test lint format types docs bench clean
-demo: $(VENV)/.stamp-core ## fit a small data set and print the relevance of its inputs
+demo: $(VENV)/.stamp-core ## find the inputs that matter in a small data set, with a table and plots
 	@$(BIN)/gpproj demo
 
 venv: $(VENV)/.stamp-test ## environment of the tests: core, test, mcmc, dask

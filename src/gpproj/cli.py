@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import gpproj
@@ -93,9 +94,9 @@ def _table(title: str, frame: pd.DataFrame) -> Table:
     table = Table(str(frame.index.name), title=title)
     for column in frame.columns:
         numeric = frame[column].dtype.kind == "f"
-        table.add_column(str(column), justify="right" if numeric else "left")
+        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
     for row in frame.itertuples():
-        table.add_row(*(_shown(value) for value in row))
+        table.add_row(*(escape(_shown(value)) for value in row))
     return table
 
 
@@ -108,5 +109,8 @@ def _shown(value: Any) -> str:
 
 def _save(ax: Any, file: Path) -> None:
     """Write a plot and say where it is."""
+    import matplotlib.pyplot as plt
+
     ax.get_figure().savefig(file, dpi=120)
+    plt.close(ax.get_figure())
     console.print(f"plot written to {file}", highlight=False)

@@ -8,6 +8,7 @@ user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 from gpproj.linalg import one_blas_thread
@@ -75,5 +76,5 @@ def check_jobs(n_jobs: Any) -> None:
     """Refuse numbers of workers that mean nothing."""
     if n_jobs is None:
         return
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a number of workers, -1 or None; got {n_jobs!r}")

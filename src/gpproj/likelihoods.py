@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gpproj.kernels import positive
+from gpproj.data import positive
 from gpproj.linalg import Array, namespace
 
 __all__ = ["Gaussian"]

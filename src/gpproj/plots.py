@@ -74,7 +74,7 @@ def relevance_bars(relevances: Mapping[str, Any], ax: Axes | None = None) -> Axe
         ax.bar(places + shift, heights, width, label=label, color=COLOURS[rank % len(COLOURS)])
     ax.set_xticks(places, names, rotation=90)
     ax.set_ylabel("relevance, largest = 1")
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return ax
 
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from gpproj.data.checks import positive
 from gpproj.data.scaling import Scaling
 from gpproj.data.training import Columns, TrainingSet, new_inputs, new_target, training_set
 
-__all__ = ["Columns", "Scaling", "TrainingSet", "new_inputs", "new_target", "training_set"]
+__all__ = [
+    "Columns",
+    "Scaling",
+    "TrainingSet",
+    "new_inputs",
+    "new_target",
+    "positive",
+    "training_set",
+]

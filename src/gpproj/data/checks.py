@@ -113,3 +113,14 @@ def representable(seen: Moments, argument: str, names: Sequence[str] = ()) -> No
             f"the variance of {argument}{where} is too large or too small for double precision; "
             "change the units"
         )
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a float, or say which argument is not a positive number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a positive number, got {value!r}") from error
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite, got {number:g}")
+    return number

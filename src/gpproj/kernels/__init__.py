@@ -12,7 +12,7 @@ Constant(variance=1) + SquaredExponential(variance=2, lengthscales=[0.5, 3])
 
 from __future__ import annotations
 
-from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, positive
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter
 from gpproj.kernels.combinations import Product, Sum
 from gpproj.kernels.constant import Constant
 from gpproj.kernels.linear import Linear
@@ -33,5 +33,4 @@ __all__ = [
     "Stationary",
     "Sum",
     "Zero",
-    "positive",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.data import positive
 from gpproj.linalg import Array, Host, like
 
 Mask = NDArray[np.bool_]
@@ -150,17 +151,6 @@ class Kernel(ABC):
     def __hash__(self) -> int:
         """Hash structure and values."""
         return hash((type(self).__name__, self._key()))
-
-
-def positive(name: str, value: Any) -> float:
-    """Return `value` as a float, or say which argument is not a positive number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be a positive number, got {value!r}") from error
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite, got {number:g}")
-    return number
 
 
 def positive_per_input(name: str, values: Any) -> float | tuple[float, ...]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, positive, show
+from gpproj.data import positive
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, show
 from gpproj.linalg import Array, Host, like, namespace
 
 

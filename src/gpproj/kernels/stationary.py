@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gpproj.data import positive
 from gpproj.kernels.base import (
     Evaluation,
     Kernel,
     Mask,
     Parameter,
     for_each_input,
-    positive,
     positive_per_input,
     show,
 )

@@ -95,6 +95,4 @@ def multiply_lower(lower: Host, right: Host, side: str, factor: float = 1.0) -> 
 def subtract_square(half: Host, matrix: Host) -> None:
     """Subtract `P P'` from the lower triangle of `C`."""
     n, k = (_integer(size) for size in half.shape)
-    _dsyrk(
-        _LOWER, _PLAIN, n, k, _number(-1.0), *_matrix(half), _number(1.0), *_matrix(matrix)
-    )
+    _dsyrk(_LOWER, _PLAIN, n, k, _number(-1.0), *_matrix(half), _number(1.0), *_matrix(matrix))

@@ -1,0 +1,120 @@
+"""The command line, called as a user would call it."""
+
+from __future__ import annotations
+
+import re
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import gpproj
+from gpproj.cli import Experiment, app
+from gpproj.reproduce import EXPERIMENTS
+
+PNG = b"\x89PNG\r\n\x1a\n"
+INPUTS = ["age", "bmi", "s5"]
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left_open():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def command(monkeypatch):
+    # As wide as a terminal may be: names in tables are then never folded.
+    monkeypatch.setenv("COLUMNS", "160")
+    runner = CliRunner()
+    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def small_data(monkeypatch):
+    X, y = gpproj.datasets.diabetes()
+    monkeypatch.setattr(gpproj.datasets, "diabetes", lambda: (X.loc[:39, INPUTS], y.loc[:39]))
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What the toy experiment was called with, for one that does no work."""
+    seen = []
+
+    def experiment(folder, **options):
+        seen.append((folder, options))
+        index = pd.Index(["x0", "x1"], name="input")
+        return pd.DataFrame({"drop": [1.23456, 2.0], "converged": [True, False]}, index=index)
+
+    monkeypatch.setitem(EXPERIMENTS, "toy", experiment)
+    return seen
+
+
+def test_version(command):
+    done = command("--version")
+    assert done.exit_code == 0
+    assert done.output == f"gpproj {gpproj.__version__}\n"
+
+
+def test_no_arguments_show_the_help(command):
+    done = command()
+    assert done.exit_code in (0, 2)  # versions of click differ
+    assert "Usage" in done.output
+    for name in ("demo", "reproduce"):
+        assert name in done.output
+
+
+def test_unknown_command_is_named(command):
+    done = command("frobnicate")
+    assert done.exit_code == 2
+    assert "frobnicate" in done.output
+
+
+def test_demo_prints_the_path_and_writes_the_plots(command, small_data, tmp_path):
+    out = tmp_path / "new" / "folder"
+    done = command("demo", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "Reference(n=40, inputs=3" in done.output
+    assert sorted(re.findall(rf"\b({'|'.join(INPUTS)})\b", done.output)) == INPUTS
+    assert sorted(path.name for path in out.iterdir()) == ["relevance.png", "search.png"]
+    for path in out.iterdir():
+        assert path.read_bytes().startswith(PNG)
+        assert str(path) in done.output.replace("\n", "")
+
+
+def test_reproduce_hands_its_arguments_on(command, calls, tmp_path):
+    done = command("reproduce", "toy", "--realisations", 3, "--out", tmp_path, "--n-jobs", 2)
+    assert done.exit_code == 0, done.output
+    assert calls == [(tmp_path, {"realisations": 3, "n_jobs": 2})]
+    assert "toy: means over 3 data sets" in done.output
+    for cell in ("input", "x0", "1.235", "yes", "no"):
+        assert cell in done.output
+
+
+def test_reproduce_has_a_folder_for_each_experiment(command, calls, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    done = command("reproduce", "toy")
+    assert done.exit_code == 0, done.output
+    ((folder, options),) = calls
+    assert folder.as_posix() == "experiments/toy"
+    assert options == {"realisations": 200, "n_jobs": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seen"),
+    [
+        (["reproduce", "no-such-thing"], "no-such-thing"),
+        (["reproduce", "toy", "--realisations", "0"], "realisations"),
+        (["reproduce"], "experiment"),
+    ],
+)
+def test_bad_arguments_are_usage_errors(command, calls, arguments, seen):
+    done = command(*arguments)
+    assert done.exit_code == 2
+    assert seen in done.output.lower()
+    assert calls == []
+
+
+def test_every_experiment_can_be_asked_for():
+    assert [experiment.value for experiment in Experiment] == list(EXPERIMENTS)
