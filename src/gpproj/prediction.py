@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.data import Columns, new_target
 from gpproj.kernels import Kernel
+from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Array, Host, namespace
 
 ROWS = 1024
@@ -75,3 +78,71 @@ class LatentPredictor:
         variance = prior + self.extra - explained
         # Rounding may leave a hair below zero where the function is known.
         return self.coefficients @ k, xp.maximum(variance, xp.zeros_like(variance))
+
+
+class Predictive(ABC):
+    """A model that predicts in the user's units: a reference or a submodel."""
+
+    @property
+    @abstractmethod
+    def likelihood(self) -> Gaussian:
+        """The likelihood, with its noise variance in squared units of `y`."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """Names and scaling of the inputs that the data had."""
+
+    @abstractmethod
+    def _latent(self, X: Any) -> Prediction:
+        """Read new inputs and predict the latent function on the model's scale."""
+
+    def predict(self, X: Any) -> Prediction:
+        """Predict the latent function.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs. Frames are read by column name, and other columns are ignored; arrays have
+            all columns of the training data, or those of a submodel in its order.
+
+        Returns
+        -------
+        Prediction
+            `mean` and `variance`, `(m,)`, in the user's units.
+        """
+        mean, variance = self._latent(X)
+        scaling = self.columns.scaling
+        return Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
+
+    def predict_response(self, X: Any) -> Prediction:
+        """Predict the target, noise included.
+
+        Parameters
+        ----------
+        X : frame or array
+            As for `predict`.
+
+        Returns
+        -------
+        Prediction
+            `mean` and `variance` of `y`, `(m,)`.
+        """
+        return Prediction(*self.likelihood.response(*self.predict(X)))
+
+    def log_density(self, X: Any, y: Any) -> Array:
+        """Return the log predictive density of each new target, `(m,)`.
+
+        Parameters
+        ----------
+        X : frame or array
+            As for `predict`.
+        y : array `(m,)`
+
+        Returns
+        -------
+        array `(m,)`
+        """
+        mean, variance = self.predict(X)
+        target = new_target(self.columns, y, int(mean.shape[0]))
+        return self.likelihood.log_density(target, mean, variance)

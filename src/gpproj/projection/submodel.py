@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.data import Columns, new_inputs, new_target
+from gpproj.data import Columns, new_inputs
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
-from gpproj.linalg import Array, namespace
-from gpproj.prediction import LatentPredictor, Prediction
+from gpproj.linalg import namespace
+from gpproj.prediction import LatentPredictor, Prediction, Predictive
 from gpproj.projection.objective import conditioned
 from gpproj.projection.solving import Projection
 from gpproj.reference import Reference
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Submodel:
+class Submodel(Predictive):
     """A Gaussian process on some of the inputs that predicts as the reference does.
 
     Made by `gpproj.project` and by searches, not by hand. It keeps only what prediction needs.
@@ -35,7 +35,7 @@ class Submodel:
     """Whether the optimisation ended at an optimum."""
     evaluations: int
     """Values and gradients that the optimisation took."""
-    columns: Columns
+    data_columns: Columns
     """Names and scaling of all inputs of the reference."""
     predictor: LatentPredictor
     """The conditioned process, on the model's scale."""
@@ -66,40 +66,13 @@ class Submodel:
         """The likelihood, with its noise variance in squared units of `y`."""
         return Gaussian(self.noise_variance)
 
-    def predict(self, X: Any) -> Prediction:
-        """Predict the latent function.
+    @property
+    def columns(self) -> Columns:
+        """Names and scaling of all inputs of the reference."""
+        return self.data_columns
 
-        Parameters
-        ----------
-        X : frame or array
-            Frames are read by column name; other columns are ignored. Arrays have either all
-            columns of the reference, or just the submodel's inputs in their order.
-
-        Returns
-        -------
-        Prediction
-            `mean` and `variance`, `(m,)`, in the user's units.
-        """
-        mean, variance = self.predictor(new_inputs(self.columns, X, self.inputs))
-        scaling = self.columns.scaling
-        return Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
-
-    def predict_response(self, X: Any) -> Prediction:
-        """Predict the target, noise included; parameters as for `predict`."""
-        return Prediction(*self.likelihood.response(*self.predict(X)))
-
-    def log_density(self, X: Any, y: Any) -> Array:
-        """Return the log predictive density of each new target, `(m,)`.
-
-        Parameters
-        ----------
-        X : frame or array
-            As for `predict`.
-        y : array `(m,)`
-        """
-        mean, variance = self.predict(X)
-        target = new_target(self.columns, y, int(mean.shape[0]))
-        return self.likelihood.log_density(target, mean, variance)
+    def _latent(self, X: Any) -> Prediction:
+        return self.predictor(new_inputs(self.columns, X, self.inputs))
 
     @property
     def _variance_unit(self) -> float:
@@ -139,7 +112,7 @@ def submodel_of(
         projection_error=projection.projection_error,
         converged=projection.converged,
         evaluations=projection.evaluations,
-        columns=reference.training.columns,
+        data_columns=reference.training.columns,
         predictor=LatentPredictor(
             kernel=small,
             log_parameters=small.log_parameters(len(positions)),

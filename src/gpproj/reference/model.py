@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet, new_inputs, new_target
+from gpproj.data import Columns, TrainingSet, new_inputs
 from gpproj.inference import exact
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Array, Covariance, Host, namespace
-from gpproj.prediction import LatentPredictor, Prediction
+from gpproj.prediction import LatentPredictor, Prediction, Predictive
 from gpproj.reference.target import Target
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reference:
+class Reference(Predictive):
     """A Gaussian process on all inputs, conditioned on data.
 
     Made by `gpproj.condition` or `gpproj.fit`, not by hand. Everything public is in the user's
@@ -96,53 +96,6 @@ class Reference:
         jacobian = self.training.n * np.log(self.training.scaling.target_scale)
         return float(self.latent.log_marginal_likelihood - jacobian)
 
-    def predict(self, X: Any) -> Prediction:
-        """Predict the latent function.
-
-        Parameters
-        ----------
-        X : frame or array `(m, d)`
-            New inputs. Frames are read by column name.
-
-        Returns
-        -------
-        Prediction
-            `mean` and `variance`, `(m,)`, in the user's units.
-        """
-        mean, variance = self._predictor(new_inputs(self.training, X))
-        scaling = self.training.scaling
-        return Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
-
-    def predict_response(self, X: Any) -> Prediction:
-        """Predict the target, noise included.
-
-        Parameters
-        ----------
-        X : frame or array `(m, d)`
-
-        Returns
-        -------
-        Prediction
-            `mean` and `variance` of `y`, `(m,)`.
-        """
-        return Prediction(*self.likelihood.response(*self.predict(X)))
-
-    def log_density(self, X: Any, y: Any) -> Array:
-        """Return the log predictive density of each new target, `(m,)`.
-
-        Parameters
-        ----------
-        X : frame or array `(m, d)`
-        y : array `(m,)`
-
-        Returns
-        -------
-        array `(m,)`
-        """
-        mean, variance = self.predict(X)
-        target = new_target(self.training, y, int(mean.shape[0]))
-        return self.likelihood.log_density(target, mean, variance)
-
     def loo(self) -> exact.LeaveOneOut:
         """Predict every training target from all the others, hyperparameters held.
 
@@ -211,17 +164,21 @@ class Reference:
         return float(self.training.scaling.target_scale) ** 2
 
     @property
-    def _predictor(self) -> LatentPredictor:
-        d = self.training.d
-        return LatentPredictor(
+    def columns(self) -> Columns:
+        """Names and scaling of the inputs."""
+        return self.training.columns
+
+    def _latent(self, X: Any) -> Prediction:
+        predictor = LatentPredictor(
             kernel=self.model_kernel,
-            log_parameters=self.model_kernel.log_parameters(d),
+            log_parameters=self.model_kernel.log_parameters(self.training.d),
             mask=np.asarray(self.training.varying),
             X=self.training.X,
             coefficients=self.latent.coefficients,
             root=self.latent.root,
             extra=self.nugget * self.model_noise,
         )
+        return predictor(new_inputs(self.training, X))
 
     def __repr__(self) -> str:
         """Name the sizes, the noise and the kernel."""
