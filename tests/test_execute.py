@@ -1,8 +1,13 @@
-"""Work in parallel: order, workers, threads, errors and the bar."""
+"""Work in parallel: order, workers, threads, errors; how far it is."""
 
 from __future__ import annotations
 
+import io
 import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 
 import joblib
@@ -10,7 +15,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from gpproj.execute import run
+from gpproj.execute import Progress, run, time_text
 
 # Functions handed to workers are defined inside the tests: those travel whole to other processes,
 # which could not import this module by its name.
@@ -103,19 +108,247 @@ def test_exceptions_reach_the_caller(n_jobs):
         run(refuse, [0, 1, 2, 3], n_jobs)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_bar_is_shown_on_a_terminal(n_jobs, capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    assert run(abs, [-1, -2, -3], n_jobs, progress="counting sheep") == [1, 2, 3]
-    shown = capsys.readouterr()
-    assert "counting sheep" in shown.err
-    assert shown.out == ""
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
-def test_no_bar_where_nobody_looks(capsys, monkeypatch):
-    for variable in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+# Called in the test, not fixtures: pytest itself sets standard error anew after the fixtures.
+def open_terminal(monkeypatch, columns=100):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for variable in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(variable, raising=False)
-    assert run(abs, [-1, -2], progress="counting sheep") == [1, 2]
-    shown = capsys.readouterr()
-    assert shown.out + shown.err == ""
+    return terminal
+
+
+def open_log(monkeypatch):
+    open_terminal(monkeypatch)
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in many automatic builds
+    return log
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Hands of a clock that only the test moves: `clock[0]`, in seconds."""
+    hands = [1000.0]
+    monkeypatch.setattr("gpproj.execute.progress.monotonic", lambda: hands[0])
+    return hands
+
+
+def live_threads():
+    """Threads of rich that are still at work; a stopped one is given the time to notice."""
+    found = [thread for thread in threading.enumerate() if "rich" in type(thread).__module__]
+    for thread in found:
+        thread.join(timeout=0.5)
+    return [thread for thread in found if thread.is_alive()]
+
+
+def assert_screen_is_free(screen):
+    assert sys.stderr is screen
+    assert live_threads() == []
+    shown = screen.getvalue()
+    assert shown.rfind(SHOW_CURSOR) > shown.rfind(HIDE_CURSOR)
+    before = len(shown)
+    with Progress("the next search", steps=1) as display:
+        display.step(done=1)
+    assert "the next search" in screen.getvalue()[before:]
+
+
+def test_a_terminal_shows_step_error_best_and_time_left(clock, capsys, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    with Progress("forward search", steps=20) as display:
+        assert live_threads()
+        display.announce("about 40 s: 20 steps, 0.012 s an evaluation")
+        clock[0] += 30.0
+        display.step(done=3, best="rm[b]", error=0.4123)
+    shown = terminal.getvalue()
+    assert "forward search: about 40 s: 20 steps, 0.012 s an evaluation\n" in shown
+    assert "step 0 of 20" in shown
+    assert "step 3 of 20, error 0.412, best rm[b]" in shown
+    assert "3 min left" in shown  # 17 steps of 10 s
+    assert_screen_is_free(terminal)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_narrow_terminal_cuts_the_name_only(monkeypatch):
+    terminal = open_terminal(monkeypatch, columns=80)
+    with Progress("forward search", steps=20) as display:
+        display.step(done=3, best="name" * 30, error=0.4123)
+    assert "step 3 of 20, error 0.412, best n" in terminal.getvalue()
+    assert "s left" in terminal.getvalue()
+    assert "namename" * 10 not in terminal.getvalue()
+
+
+def test_resumed_steps_cost_no_time(clock, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    with Progress("forward search", steps=20, done=15) as display:
+        clock[0] += 8.0
+        display.step(done=16)
+    assert "step 16 of 20" in terminal.getvalue()
+    assert "32 s left" in terminal.getvalue()
+
+
+def test_a_log_has_only_what_is_announced(capsys, monkeypatch):
+    log = open_log(monkeypatch)
+    with Progress("forward search", steps=8) as display:
+        display.announce("about 30 s: " + "long " * 30)
+        display.step(done=1, best="rm", error=0.5)
+        display.step(done=8)
+    assert log.getvalue() == "forward search: about 30 s: " + "long " * 30 + "\n"
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("open_stream", [open_log, open_terminal])
+def test_disabled_shows_nothing(open_stream, monkeypatch, capsys):
+    error = open_stream(monkeypatch)
+    with Progress("forward search", steps=2, enabled=False) as display:
+        assert live_threads() == []
+        display.announce("about 40 s")
+        display.step(done=1, best="rm", error=0.412)
+        with Progress("inner search", steps=1) as inner:  # which finds the screen free
+            inner.announce("about 1 s")
+    assert "forward" not in error.getvalue()
+    assert "inner search" in error.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("open_stream", [open_log, open_terminal])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_display_inside_another_is_silent(open_stream, n_jobs, monkeypatch):
+    error = open_stream(monkeypatch)
+
+    def inner_work(item):
+        with Progress("inner search", steps=1) as inner:
+            inner.announce("about 1 s")
+            inner.step(done=1)
+        return item
+
+    with Progress("outer search", steps=2) as display:
+        display.announce("about 2 s")
+        display.step(done=1)
+        assert run(inner_work, [1, 2, 3], n_jobs, progress="inner run") == [1, 2, 3]
+        display.step(done=2)
+    assert "inner" not in error.getvalue()
+    assert "outer search: about 2 s" in error.getvalue()
+
+
+def test_a_display_inside_one_of_rich_is_silent(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    from rich.console import Console
+    from rich.progress import Progress as Other
+
+    with Other(console=Console(stderr=True)) as other:
+        other.add_task("their bar")
+        with Progress("forward search", steps=1) as display:
+            display.announce("about 1 s")
+            display.step(done=1)
+    assert "their bar" in terminal.getvalue()
+    assert "forward search" not in terminal.getvalue()
+    assert_screen_is_free(terminal)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
+def test_a_failure_gives_the_terminal_back(failure, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+
+    def failing():
+        with Progress("forward search", steps=2) as display:
+            display.step(done=1)
+            assert sys.stderr is not terminal
+            raise failure("in the middle")
+
+    with pytest.raises(failure, match="in the middle"):
+        failing()
+    assert_screen_is_free(terminal)
+
+
+def test_an_interrupt_from_the_keyboard_gives_the_terminal_back(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+
+    def interrupt(item):
+        signal.raise_signal(signal.SIGINT)
+        return item
+
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupt, [1, 2], progress="counting sheep")
+    assert_screen_is_free(terminal)
+
+
+def test_an_interrupt_while_it_starts_gives_the_terminal_back(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+
+    def interrupted(bar):
+        bar.live.start()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rich.progress.Progress.start", interrupted)
+        with pytest.raises(KeyboardInterrupt), Progress("forward search", steps=1):
+            pass
+    assert_screen_is_free(terminal)
+
+
+def test_what_others_print_stays_where_it_belongs(capsys, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    with Progress("forward search", steps=1):
+        print("a result")
+        print("a warning", file=sys.stderr)
+    assert capsys.readouterr().out == "a result\n"
+    assert "a warning" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_work_shows_its_progress(n_jobs, capsys, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    assert run(abs, [-1, -2, -3], n_jobs, progress="counting sheep") == [1, 2, 3]
+    assert "counting sheep" in terminal.getvalue()
+    assert "step 3 of 3" in terminal.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_work_is_silent_unless_it_has_a_title(capsys, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    assert run(abs, [-1, -2]) == [1, 2]
+    assert terminal.getvalue() + capsys.readouterr().out == ""
+
+
+def test_rich_is_loaded_only_to_show_something():
+    code = """
+import sys
+from gpproj.execute import Progress, run
+with Progress("silent", steps=1, enabled=False) as display:
+    display.step(done=1)
+run(abs, [-1])
+assert "rich" not in sys.modules
+with Progress("shown", steps=1) as display:
+    display.announce("about 1 s")
+assert "rich" in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "shown: about 1 s\n"
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (3569.0, "59 min"),
+        (3571.0, "1 h"),
+        (7800.0, "2 h 10 min"),
+        (108000.0, "30 h"),
+    ],
+)
+def test_times_are_written_in_their_largest_units(seconds, text):
+    assert time_text(seconds) == text

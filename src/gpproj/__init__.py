@@ -15,6 +15,7 @@ __all__ = [
     "SearchPath",
     "Submodel",
     "__version__",
+    "backward_search",
     "condition",
     "datasets",
     "fit",
@@ -31,13 +32,25 @@ if TYPE_CHECKING:
     from gpproj import datasets, kernels, likelihoods, plots
     from gpproj.projection import Submodel, project
     from gpproj.reference import Reference, condition, fit
-    from gpproj.search import SearchPath, forward_search, leave_input_out, project_path
+    from gpproj.search import (
+        SearchPath,
+        backward_search,
+        forward_search,
+        leave_input_out,
+        project_path,
+    )
 else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
         "projection": ("Submodel", "project"),
         "reference": ("Reference", "condition", "fit"),
-        "search": ("SearchPath", "forward_search", "leave_input_out", "project_path"),
+        "search": (
+            "SearchPath",
+            "backward_search",
+            "forward_search",
+            "leave_input_out",
+            "project_path",
+        ),
     }
     _ROOM = {name: room for room, names in _NAMES.items() for name in names}
 

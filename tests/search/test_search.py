@@ -24,7 +24,7 @@ def ref():
 
 @pytest.fixture(scope="module")
 def path(ref):
-    return gpproj.forward_search(ref, strategy="exhaustive")
+    return gpproj.forward_search(ref, strategy="exhaustive", progress=False)
 
 
 def test_the_order_follows_what_each_input_explains(ref, path):
@@ -71,16 +71,16 @@ def test_submodels_and_summary(ref, path):
 
 
 def test_a_shorter_search_is_the_beginning_of_a_longer_one(ref, path):
-    short = gpproj.forward_search(ref, max_inputs=2)
+    short = gpproj.forward_search(ref, 2, strategy="exhaustive", progress=False)
     assert short.order == path.order[:2]
     np.testing.assert_array_equal(short.errors, path.errors[:3])
-    none = gpproj.forward_search(ref, max_inputs=0)
+    none = gpproj.forward_search(ref, max_inputs=0, progress=False)
     assert none.order == ()
-    assert "null model only" in repr(none)
+    assert "no steps" in repr(none)
 
 
 def test_the_path_does_not_depend_on_the_number_of_workers(ref, path):
-    parallel = gpproj.forward_search(ref, n_jobs=2)
+    parallel = gpproj.forward_search(ref, strategy="exhaustive", n_jobs=2, progress=False)
     assert parallel.order == path.order
     np.testing.assert_array_equal(parallel.errors, path.errors)
     pd.testing.assert_frame_equal(parallel.candidates, path.candidates)
@@ -167,7 +167,7 @@ def test_plots_draw_what_the_tables_say(ref, path):
     np.testing.assert_allclose(curve.get_ydata(), path.relative_errors)
     assert "null model" in [line.get_label() for line in ax.lines]
     failed = (*path.projections[:2], path.projections[2]._replace(converged=False))
-    partly = gpproj.SearchPath(ref, path.positions[:2], failed, path.full_error)
+    partly = gpproj.SearchPath(ref, path.units[:2], failed, path.null_error, path.full_error)
     crosses = [line for line in partly.plot(ax).lines if line.get_label() == "not converged"]
     assert crosses[0].get_xdata().tolist() == [2]
     plt.close("all")

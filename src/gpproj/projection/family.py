@@ -89,10 +89,10 @@ class Family:
         return in_data_units(self.kernel, self.units, relative)
 
     def extended(self, parameters: Host, old: NDArray[np.bool_], new: NDArray[np.bool_]) -> Host:
-        """Return starts that add inputs to a submodel, `(s, p)`.
+        """Return starts that add inputs to a submodel, or leave some out, `(s, p)`.
 
-        The new inputs enter with the reference's length-scales, where it has them, and slowly.
-        They never enter with relevance zero, which is stationary.
+        New inputs enter with the reference's length-scales, where it has them, and slowly. They
+        never enter with relevance zero, which is stationary.
 
         Parameters
         ----------
@@ -101,10 +101,12 @@ class Family:
         old, new : bool arrays `(d,)`
         """
         size = int(new.sum())
+        entering = np.isin(self._owner, np.flatnonzero(new & ~old))
+        if not entering.any():
+            return parameters[None, :]
         sources = [self._smooth(3.0 * np.sqrt(size), 1.0)]
         if self.known is not None:
             sources.append(self.known)
-        entering = np.isin(self._owner, np.flatnonzero(new & ~old))
         return np.stack(
             [np.where(entering, np.append(values, 0.0), parameters) for values in sources]
         )

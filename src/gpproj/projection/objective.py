@@ -69,22 +69,18 @@ def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask:
     mask : bool array `(b, d)`
         Inputs that are in.
     """
+    return _evaluate(target, kernel, parameters, mask, _divergence)
 
-    def differentiate(smooth: Evaluation, diagonal: Array) -> _Derivative:
-        evidence = _evidence(target, smooth, diagonal)
-        factor = cholesky(smooth.value, diagonal)
-        log_det = log_determinant(factor)
-        K_inverse = inverse(factor, overwrite=True)
-        # K^-1 S K^-1 = P P' + a a' with P = K^-1 L, Sigma = L L', a = K^-1 mu
-        P = times_lower(K_inverse, target.root)
-        a = K_inverse @ target.latent_mean
-        trace = contraction(P, target.root) + a @ target.latent_mean
-        G = subtract_outer(subtract_gram(K_inverse, P), a)
-        G -= evidence.G
-        value = trace + log_det + target.constant - evidence.value
-        return _Derivative(value, G, factor.failed | evidence.failed)
 
-    return _evaluate(target, kernel, parameters, mask, differentiate)
+def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the slope of E in the relevance of every input, in or out, `(b, d)`.
+
+    One evaluation tells for all inputs that are still out how E starts to fall as they enter: a
+    hint that sees linear effects best.
+    """
+    smooth, diagonal = _prior(target, kernel, parameters, mask)
+    found = _divergence(target, smooth, diagonal)
+    return to_host(smooth.slopes(in_row_order(found.G)))
 
 
 def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -93,11 +89,7 @@ def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Ma
     With Gaussian noise this is the marginal likelihood with the reference's noise variance: what
     the paper compares the projection with.
     """
-
-    def differentiate(smooth: Evaluation, diagonal: Array) -> _Derivative:
-        return _evidence(target, smooth, diagonal)
-
-    return _evaluate(target, kernel, parameters, mask, differentiate)
+    return _evaluate(target, kernel, parameters, mask, _evidence)
 
 
 def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -150,6 +142,22 @@ class _Derivative(NamedTuple):
     failed: NDArray[np.bool_]
 
 
+def _divergence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
+    """Return E and its derivative in K."""
+    evidence = _evidence(target, smooth, diagonal)
+    factor = cholesky(smooth.value, diagonal)
+    log_det = log_determinant(factor)
+    K_inverse = inverse(factor, overwrite=True)
+    # K^-1 S K^-1 = P P' + a a' with P = K^-1 L, Sigma = L L', a = K^-1 mu
+    P = times_lower(K_inverse, target.root)
+    a = K_inverse @ target.latent_mean
+    trace = contraction(P, target.root) + a @ target.latent_mean
+    G = subtract_outer(subtract_gram(K_inverse, P), a)
+    G -= evidence.G
+    value = trace + log_det + target.constant - evidence.value
+    return _Derivative(value, G, factor.failed | evidence.failed)
+
+
 def _evidence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
     """Return `log|B| + u'B^-1 u` and its derivative in K, `R - b b'`."""
     factor = _site_factor(target, smooth, diagonal)
@@ -186,14 +194,14 @@ def _evaluate(
     kernel: Kernel,
     parameters: Host,
     mask: Mask,
-    differentiate: Callable[[Evaluation, Array], _Derivative],
+    differentiate: Callable[[Target, Evaluation, Array], _Derivative],
 ) -> Value:
     """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
     for batch in _batches(target, parameters):
         smooth, diagonal = _prior(target, kernel, parameters[batch], mask[batch])
-        found = differentiate(smooth, diagonal)
+        found = differentiate(target, smooth, diagonal)
         trace = to_host(namespace(found.G).linalg.trace(found.G))
         value[batch] = np.where(found.failed, np.inf, to_host(found.value))
         gradient[batch, :-1] = to_host(smooth.pull_back(in_row_order(found.G)))

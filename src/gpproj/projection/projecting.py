@@ -63,13 +63,14 @@ def project_positions(
     positions: tuple[int, ...],
     learn: Learn = "projection",
     parent: Projection | None = None,
+    warm: Projection | None = None,
 ) -> Projection:
     """Return the projection onto inputs given by position; constant inputs are never used."""
     mask = masks_of([positions], reference.training.d) & np.asarray(reference.training.varying)
     if not mask.any():
         null = solve_null(reference.target, family, learn)
         return null._replace(inputs=masks_of([positions], reference.training.d)[0])
-    return solve(reference.target, family, mask, learn, parent)[0]
+    return solve(reference.target, family, mask, learn, parent, warm)[0]
 
 
 def check_learn(learn: str) -> None:

@@ -56,6 +56,7 @@ def solve(
     masks: NDArray[np.bool_],
     learn: Learn = "projection",
     parent: Projection | None = None,
+    warm: Projection | None = None,
 ) -> list[Projection]:
     """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
 
@@ -69,6 +70,8 @@ def solve(
     parent : Projection, optional
         A submodel on fewer inputs: one more start, and the answer where nothing better is found,
         so that the objective never grows along a path.
+    warm : Projection, optional
+        Any other submodel: one more start and nothing else.
 
     Returns
     -------
@@ -77,8 +80,11 @@ def solve(
     starts: list[Host] = []
     for mask in masks:
         own = [family.starts(mask)]
-        if parent is not None and parent.kernel == family.kernel:
-            own.append(family.extended(parent.parameters, parent.active, mask))
+        own += [
+            family.extended(known.parameters, known.active, mask)
+            for known in (parent, warm)
+            if known is not None and known.kernel == family.kernel
+        ]
         starts.append(np.vstack(own))
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 

@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from functools import partial
+import operator
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from gpproj.execute import check_jobs, run
+from gpproj.execute import Progress, check_jobs, time_text
 from gpproj.kernels import Kernel
-from gpproj.projection import (
-    Family,
-    Projection,
-    checked_kernel,
-    family_of,
-    project_positions,
-)
+from gpproj.linalg import Host, one_blas_thread
+from gpproj.projection import Family, checked_kernel, family_of, project_positions
+from gpproj.projection.objective import posterior_divergence
 from gpproj.reference import Reference
-from gpproj.search.path import SearchPath, Tried, ends
+from gpproj.search.checkpoint import Checkpoint, fingerprint
+from gpproj.search.path import SearchPath, ends
+from gpproj.search.steps import (
+    Candidate,
+    Field,
+    evaluations_expected,
+    exhaust,
+    race,
+    recorded,
+    winner,
+)
+from gpproj.search.units import Inputs, Unit, units_of
+
+ANNOUNCED = 10.0
+"""Expected seconds above which a search says how long it will take."""
 
 
 def forward_search(
     reference: Reference,
     max_inputs: int | None = None,
-    strategy: Literal["exhaustive"] = "exhaustive",
+    strategy: Literal["race", "exhaustive"] = "race",
     *,
-    kernel: Kernel | None = None,
     n_jobs: int | None = 1,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+    groups: Mapping[str, Inputs] | None = None,
+    always: Inputs = (),
+    costs: Mapping[str, float] | None = None,
+    stop_below: float | None = None,
+    kernel: Kernel | None = None,
+    extend: SearchPath | None = None,
 ) -> SearchPath:
     """Add inputs one by one, each time the one that leaves the smallest projection error.
 
@@ -34,14 +55,31 @@ def forward_search(
     ----------
     reference : Reference
     max_inputs : int, optional
-        Where to stop; all inputs when left out.
-    strategy : {"exhaustive"}
-        Every candidate of every step is optimised to convergence, as in the paper.
+        How many steps to take: inputs, or groups of them. All when left out.
+    strategy : {"race", "exhaustive"}
+        Race the candidates of a step, or optimise every one to convergence as in the paper; many
+        times slower.
+    n_jobs : int or None
+        Workers; -1 for all cores, None for what the configured joblib backend says. The path is the
+        same whatever their number.
+    progress : bool
+        Show steps, the best candidate, its error and the time left on standard error.
+    checkpoint : path, optional
+        A file that is rewritten after every step. A search that finds one goes on from there; one
+        of other data or settings is refused.
+    groups : mapping of str to inputs, optional
+        Inputs that enter together (one-hot columns), by the name of their group.
+    always : inputs
+        Names or positions of inputs that are in from the start; `path[0]` holds them.
+    costs : mapping of str to float, optional
+        Costs of inputs or groups (one otherwise): the step then goes to the largest fall of the
+        error per cost.
+    stop_below : float, optional
+        Stop when the relative error is below this fraction.
     kernel : Kernel, optional
         As for `gpproj.project`.
-    n_jobs : int or None
-        Workers; -1 for all cores, None for what the configured backend says. The path is the same
-        whatever their number.
+    extend : SearchPath, optional
+        A path of the same reference and settings to go on from.
 
     Returns
     -------
@@ -57,51 +95,128 @@ def forward_search(
     True
     """
     check_jobs(n_jobs)
-    if strategy != "exhaustive":
-        raise ValueError(f'strategy must be "exhaustive", got {strategy!r}')
-    family = family_of(reference, checked_kernel(kernel, reference))
-    null, full_error = ends(reference, family)
-    chosen: tuple[int, ...] = ()
-    projections = [null]
-    tried: list[Tried] = []
-    for _ in range(_steps(max_inputs, reference)):
-        left = [position for position in range(reference.training.d) if position not in chosen]
-        extend = partial(_extended, reference, family, chosen, projections[-1])
-        found = run(extend, left, n_jobs)
-        tried.extend(
-            Tried(
-                step=len(chosen) + 1,
-                input=reference.feature_names[position],
-                error=one.projection_error,
-                evaluations=one.evaluations,
-                converged=one.converged,
-            )
-            for position, one in zip(left, found, strict=True)
-        )
-        best = int(np.argmin([one.projection_error for one in found]))
-        chosen = (*chosen, left[best])
-        projections.append(found[best])
-    return SearchPath(reference, chosen, tuple(projections), full_error, tuple(tried))
+    check_strategy(strategy)
+    _check_fraction(stop_below)
+    forced, units = units_of(reference, groups, always, costs)
+    steps = _steps(max_inputs, len(units))
+    structure = checked_kernel(kernel, reference)
+    family = family_of(reference, structure)
+    saved = None
+    if checkpoint is not None:
+        settings = fingerprint(reference, family, strategy, forced, units)
+        saved = Checkpoint(Path(checkpoint), settings, family)
+    path = _resumed(reference, saved, extend, forced, units)
+    done = 0 if path is None else len(path.units)
+    display = Progress("forward search", steps, done=done, enabled=progress)
+    with display, one_blas_thread():
+        if path is None:
+            path = _beginning(reference, family, forced)
+        seconds = _seconds_expected(path, units, steps, strategy)
+        if seconds > ANNOUNCED:
+            display.announce(f"{steps - done} steps, about {time_text(seconds)} of work")
+        while len(path.units) < steps and not _below(path, stop_below):
+            left = [unit for unit in units if unit not in path.units]
+            chosen = (*path.always, *path.positions)
+            field = Field(reference, family, chosen, path.projections[-1])
+            if strategy == "race":
+                found = race(field, left, _hopes(path, left), n_jobs)
+            else:
+                found = exhaust(field, left, n_jobs)
+            path = _grown(path, field, left, found)
+            if saved is not None:
+                saved.write(path)
+            display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
+    return path
 
 
-def _extended(
+def _resumed(
     reference: Reference,
-    family: Family,
-    chosen: tuple[int, ...],
-    parent: Projection,
-    position: int,
-) -> Projection:
-    return project_positions(reference, family, (*chosen, position), parent=parent)
-
-
-def _steps(max_inputs: int | None, reference: Reference) -> int:
-    d = reference.training.d
-    if max_inputs is None:
-        return d
-    if isinstance(max_inputs, bool) or not isinstance(max_inputs, int | np.integer):
-        raise TypeError(f"max_inputs must be a whole number, got {max_inputs!r}")
-    if not 0 <= max_inputs <= d:
+    saved: Checkpoint | None,
+    extend: SearchPath | None,
+    forced: tuple[int, ...],
+    units: tuple[Unit, ...],
+) -> SearchPath | None:
+    """Return the path to go on from: the checkpoint's, or the one given, or none."""
+    if saved is not None and saved.exists():
+        return saved.read(reference, forced, units)
+    if extend is None:
+        return None
+    same = extend.reference is reference and extend.always == forced
+    if not (same and set(extend.units) <= set(units)):
         raise ValueError(
-            f"max_inputs must be from 0 to the number of inputs, {d}; got {max_inputs}"
+            "extend must be a path of the same reference with the same always, groups and costs"
         )
-    return int(max_inputs)
+    return extend
+
+
+def _beginning(reference: Reference, family: Family, forced: tuple[int, ...]) -> SearchPath:
+    """Return the path before its first step."""
+    null, full_error = ends(reference, family)
+    first = project_positions(reference, family, forced, parent=null) if forced else null
+    return SearchPath(reference, (), (first,), null.projection_error, full_error, forced)
+
+
+def _grown(
+    path: SearchPath, field: Field, left: Sequence[Unit], found: Sequence[Candidate]
+) -> SearchPath:
+    """Return the path with the best candidate added, and all of them recorded."""
+    best, chosen = winner(field, left, found)
+    return replace(
+        path,
+        units=(*path.units, left[best]),
+        projections=(*path.projections, chosen),
+        tried=(*path.tried, *recorded(len(path.units) + 1, left, found)),
+    )
+
+
+def _hopes(path: SearchPath, units: Sequence[Unit]) -> Host:
+    """Return the fall of the error per cost that each unit promised when it last ran."""
+    hopes = {unit.name: np.inf for unit in units}
+    cost = {unit.name: unit.cost for unit in units}
+    for one in path.tried:
+        if one.evaluations and one.input in hopes:
+            fall = path.errors[one.step - 1] - one.error
+            hopes[one.input] = fall / cost[one.input]
+    return np.array([hopes[unit.name] for unit in units])
+
+
+def _below(path: SearchPath, stop_below: float | None) -> bool:
+    return stop_below is not None and bool(path.relative_errors[-1] < stop_below)
+
+
+def _seconds_expected(path: SearchPath, units: Sequence[Unit], steps: int, strategy: str) -> float:
+    """Return the time that one worker will take, from one measured evaluation."""
+    start = path.projections[-1]
+    began = time.perf_counter()
+    posterior_divergence(
+        path.reference.target, start.kernel, start.parameters[None], start.active[None]
+    )
+    seconds = time.perf_counter() - began
+    taken = np.arange(len(path.units), steps)
+    return seconds * float(np.sum(evaluations_expected(len(units) - taken, strategy)))
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuse strategies that do not exist."""
+    if strategy not in ("race", "exhaustive"):
+        raise ValueError(f'strategy must be "race" or "exhaustive", got {strategy!r}')
+
+
+def _check_fraction(stop_below: float | None) -> None:
+    if stop_below is not None and not 0.0 <= stop_below <= 1.0:
+        raise ValueError(f"stop_below must be a fraction from 0 to 1, got {stop_below!r}")
+
+
+def _steps(max_inputs: int | None, available: int) -> int:
+    if max_inputs is None:
+        return available
+    try:
+        steps = operator.index(max_inputs)
+    except TypeError:
+        raise TypeError(f"max_inputs must be a whole number, got {max_inputs!r}") from None
+    if not 0 <= steps <= available:
+        raise ValueError(
+            f"max_inputs must be from 0 to the number of steps there are, {available}; "
+            f"got {max_inputs}"
+        )
+    return steps

@@ -16,6 +16,7 @@ from gpproj.projection import (
 )
 from gpproj.reference import Reference
 from gpproj.search.path import SearchPath, ends
+from gpproj.search.units import Unit
 
 
 def project_path(
@@ -53,10 +54,11 @@ def project_path(
     check_learn(learn)
     positions = reference.training.positions(order)
     family = family_of(reference, checked_kernel(kernel, reference))
+    units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
     with one_blas_thread():
         null, full_error = ends(reference, family, learn)
         found: list[Projection] = [null]
         for size in range(1, len(positions) + 1):
             chosen = positions[:size]
             found.append(project_positions(reference, family, chosen, learn, found[-1]))
-    return SearchPath(reference, positions, tuple(found), full_error)
+    return SearchPath(reference, units, tuple(found), null.projection_error, full_error)

@@ -19,55 +19,67 @@ from gpproj.projection import (
     submodel_of,
 )
 from gpproj.reference import Reference
+from gpproj.search.units import Unit
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
+TINY = float(np.finfo(np.float64).tiny)
+
+
 class Tried(NamedTuple):
     """One candidate that a search has looked at."""
 
     step: int
-    """Size of the submodel it would have made."""
+    """The step it was a candidate of, from one."""
     input: str
+    """Name of the input or group."""
     error: float
+    """The best projection error known; the one before the step if it was not looked at."""
     evaluations: int
+    """Values and gradients spent on it: how far it was optimised."""
     converged: bool
+    """Whether it was optimised to convergence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchPath:
-    """Submodels of growing size, the null model first.
+    """Submodels of growing size, the null model first (or the inputs that are always in).
 
     Made by `gpproj.forward_search` and `gpproj.project_path`. `path[k]` is the submodel after k
     steps.
     """
 
     reference: Reference
-    positions: tuple[int, ...]
-    """Positions of the inputs in the order they entered."""
+    units: tuple[Unit, ...]
+    """What entered at each step: an input, or a group of them."""
     projections: tuple[Projection, ...]
-    """What was learned at each size, the null model first: one more than the inputs."""
+    """What was learned at each size, before the first step first: one more than the steps."""
+    null_error: float
+    """Projection error of the null model."""
     full_error: float
     """Projection error of the submodel on all inputs: what the family itself loses."""
+    always: tuple[int, ...] = ()
+    """Positions of inputs that are in from the start."""
     tried: tuple[Tried, ...] = ()
     """Every candidate of every step."""
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Names of the inputs in the order they entered."""
-        return tuple(self.reference.feature_names[position] for position in self.positions)
+        """Names of the inputs, or of their groups, in the order they entered."""
+        return tuple(unit.name for unit in self.units)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Positions of the inputs in the order they entered."""
+        return tuple(position for unit in self.units for position in unit.positions)
 
     @property
     def errors(self) -> Host:
-        """Projection error at each size, the null model first."""
+        """Projection error at each size, before the first step first."""
         return np.array([projection.projection_error for projection in self.projections])
-
-    @property
-    def null_error(self) -> float:
-        """Projection error of the null model."""
-        return self.projections[0].projection_error
 
     @property
     def relative_errors(self) -> Host:
@@ -75,7 +87,7 @@ class SearchPath:
 
         Errors themselves move with the nugget; their differences do not.
         """
-        return (self.errors - self.full_error) / (self.null_error - self.full_error)
+        return (self.errors - self.full_error) / max(self.null_error - self.full_error, TINY)
 
     @property
     def candidates(self) -> pd.DataFrame:
@@ -97,7 +109,8 @@ class SearchPath:
         if not 0 <= steps < len(self):
             raise IndexError(f"size must be from 0 to {len(self) - 1}, got {steps}")
         with one_blas_thread():
-            return submodel_of(self.reference, self.projections[steps], self.positions[:steps])
+            entered = (position for unit in self.units[:steps] for position in unit.positions)
+            return submodel_of(self.reference, self.projections[steps], (*self.always, *entered))
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each size.
@@ -131,15 +144,21 @@ class SearchPath:
 
     def __repr__(self) -> str:
         """Name the order and the error left."""
-        steps = ", ".join(self.order) if self.positions else "null model only"
+        steps = ", ".join(self.order) if self.units else "no steps"
         return f"SearchPath({steps}; relative error={self.relative_errors[-1]:.3f})"
 
 
-def ends(
-    reference: Reference, family: Family, learn: Learn = "projection"
-) -> tuple[Projection, float]:
+class Ends(NamedTuple):
+    """The two submodels that relative errors are measured between."""
+
+    null: Projection
+    full_error: float
+
+
+def ends(reference: Reference, family: Family, learn: Learn = "projection") -> Ends:
     """Return the null model, and the projection error of the submodel on all inputs."""
     with one_blas_thread():
         null = solve_null(reference.target, family, learn)
         everything = tuple(range(reference.training.d))
-        return null, project_positions(reference, family, everything, learn).projection_error
+        full = project_positions(reference, family, everything, learn)
+        return Ends(null, full.projection_error)

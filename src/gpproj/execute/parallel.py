@@ -1,4 +1,4 @@
-"""Work in parallel, through joblib alone; knows no statistics.
+"""`run`: work in parallel, through joblib alone.
 
 Threads of this process do the work by default: almost all of it is linear algebra that runs without
 the interpreter's lock, and threads share the reference instead of copying it. A backend that the
@@ -7,10 +7,11 @@ user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any, TypeVar
 
+from gpproj.execute.progress import Progress
 from gpproj.linalg import one_blas_thread
 
 Item = TypeVar("Item")
@@ -35,7 +36,7 @@ def run(
     n_jobs : int or None
         Workers; -1 for all cores, None for what the configured backend says.
     progress : str, optional
-        Show a bar with this title and the time left, where standard error is a terminal.
+        Show a `Progress` with this title.
 
     Examples
     --------
@@ -53,18 +54,12 @@ def run(
 
             tasks = (delayed(_with_one_thread)(function, item) for item in items)
             results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
-        return list(results if progress is None else _shown(results, len(items), progress))
-
-
-def _shown(results: Iterable[Result], total: int, title: str) -> Iterator[Result]:
-    """Yield the results while a bar counts them."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(
-        results, title, total, console=console, disable=not console.is_terminal, transient=True
-    )
+        finished: list[Result] = []
+        with Progress(progress or "", len(items), enabled=progress is not None) as display:
+            for result in results:
+                finished.append(result)
+                display.step(len(finished))
+        return finished
 
 
 def _with_one_thread(function: Callable[[Any], Any], item: Any) -> Any:

@@ -1,0 +1,8 @@
+"""Work in parallel, and how far it is; knows no statistics."""
+
+from __future__ import annotations
+
+from gpproj.execute.parallel import check_jobs, run
+from gpproj.execute.progress import Progress, time_text
+
+__all__ = ["Progress", "check_jobs", "run", "time_text"]

@@ -1,0 +1,100 @@
+"""`backward_search`: from all inputs, the one that is missed least leaves, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from gpproj.execute import Progress, check_jobs
+from gpproj.kernels import Kernel
+from gpproj.linalg import one_blas_thread
+from gpproj.projection import checked_kernel, family_of, project_positions
+from gpproj.reference import Reference
+from gpproj.search.forward import check_strategy
+from gpproj.search.path import SearchPath, ends
+from gpproj.search.steps import Field, exhaust, gains, race, recorded, winner
+from gpproj.search.units import Inputs, units_of
+
+
+def backward_search(
+    reference: Reference,
+    min_inputs: int = 0,
+    strategy: Literal["race", "exhaustive"] = "race",
+    *,
+    n_jobs: int | None = 1,
+    progress: bool = True,
+    groups: Mapping[str, Inputs] | None = None,
+    always: Inputs = (),
+    costs: Mapping[str, float] | None = None,
+    kernel: Kernel | None = None,
+) -> SearchPath:
+    """Start from all inputs and remove, one by one, the input whose loss is least.
+
+    It sees inputs that explain something only together, which a forward search may miss; it costs
+    more, since its submodels are large.
+
+    Parameters
+    ----------
+    reference : Reference
+    min_inputs : int
+        Where to stop removing: inputs, or groups of them.
+    strategy, n_jobs, progress, groups, always, costs, kernel
+        As for `gpproj.forward_search`. With costs, the smallest loss per cost decides.
+
+    Returns
+    -------
+    SearchPath
+        In growing order, as from a forward search: `path[k]` is what was left with k steps. If it
+        stopped early, what was left then is always in.
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+    >>> path = gpproj.backward_search(gpproj.fit(X[:, 5:], y))
+    >>> len(path)
+    4
+    """
+    check_jobs(n_jobs)
+    check_strategy(strategy)
+    forced, units = units_of(reference, groups, always, costs)
+    if not 0 <= min_inputs <= len(units):
+        raise ValueError(f"min_inputs must be from 0 to {len(units)}, got {min_inputs!r}")
+    family = family_of(reference, checked_kernel(kernel, reference))
+    stay, removed, tried = list(units), [], []
+    steps = len(units) - min_inputs
+    hopes = {unit.name: np.inf for unit in units}
+    with Progress("backward search", steps, enabled=progress) as display, one_blas_thread():
+        null, full_error = ends(reference, family)
+        chosen = (*forced, *(position for unit in units for position in unit.positions))
+        projections = [project_positions(reference, family, chosen)]
+        for step in range(1, steps + 1):
+            field = Field(reference, family, chosen, projections[-1], removing=True)
+            if strategy == "race":
+                waiting = np.array([hopes[unit.name] for unit in stay])
+                found = race(field, stay, waiting, n_jobs)
+            else:
+                found = exhaust(field, stay, n_jobs)
+            tried.extend(recorded(step, stay, found))
+            for unit, one in zip(stay, found, strict=True):
+                if one.evaluations:
+                    hopes[unit.name] = float(gains(field, [one.error], np.array([unit.cost]))[0])
+            best, projection = winner(field, stay, found)
+            projections.append(projection)
+            chosen = field.positions(stay[best])
+            removed.append(stay.pop(best))
+            share = (projection.projection_error - full_error) / max(
+                null.projection_error - full_error, np.finfo(float).tiny
+            )
+            display.step(step, removed[-1].name, float(share))
+    return SearchPath(
+        reference=reference,
+        units=tuple(reversed(removed)),
+        projections=tuple(reversed(projections)),
+        null_error=null.projection_error,
+        full_error=full_error,
+        always=chosen,
+        tried=tuple(tried),
+    )

@@ -1,0 +1,245 @@
+"""One step of a search: every candidate to convergence, or a race between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.execute import run
+from gpproj.linalg import Host
+from gpproj.optimise import State, advance, begin
+from gpproj.projection import Family, Projection, masks_of, project_positions
+from gpproj.projection.objective import posterior_divergence, projection_error, relevance_slopes
+from gpproj.reference import Reference
+from gpproj.search.path import Tried
+from gpproj.search.units import Unit
+
+WARM, FURTHER = 4, 10
+"""Iterations of a candidate in the first and in the second heat of a race."""
+
+FINALISTS = 3
+"""Candidates of a race that are projected from all starts to convergence."""
+
+NOTHING_LEFT = 1e-4
+"""A posterior divergence (in nats) below which there is no race: all is explained."""
+
+
+PER_PROJECTION = 130
+"""Values and gradients of one projection from all starts, about."""
+
+
+class Field(NamedTuple):
+    """What a step starts from."""
+
+    reference: Reference
+    family: Family
+    chosen: tuple[int, ...]
+    """Positions of the inputs that are in."""
+    parent: Projection
+    """The submodel on them."""
+    removing: bool = False
+    """Whether units leave (a backward search) rather than enter."""
+
+    def positions(self, unit: Unit) -> tuple[int, ...]:
+        """Return the inputs of the submodel that a unit makes by entering or leaving."""
+        if not self.removing:
+            return (*self.chosen, *unit.positions)
+        return tuple(one for one in self.chosen if one not in unit.positions)
+
+    def project(self, unit: Unit) -> Projection:
+        """Return that submodel, optimised from all starts to convergence."""
+        parent, warm = (None, self.parent) if self.removing else (self.parent, None)
+        positions = self.positions(unit)
+        return project_positions(self.reference, self.family, positions, parent=parent, warm=warm)
+
+    def mask(self, unit: Unit) -> NDArray[np.bool_]:
+        """Return the inputs that it can use, `(1, d)`: constant ones are never used."""
+        training = self.reference.training
+        varying: NDArray[np.bool_] = np.asarray(training.varying)
+        return masks_of([self.positions(unit)], training.d) & varying
+
+
+class Candidate(NamedTuple):
+    """What a step has found out about one unit."""
+
+    error: float
+    """The best projection error known; the parent's if the unit was not looked at."""
+    evaluations: int
+    """Values and gradients spent on it."""
+    projection: Projection | None
+    """Its submodel, where it was optimised to the end."""
+
+
+def evaluations_expected(units: NDArray[np.intp], strategy: str) -> Host:
+    """Return about how many values and gradients steps with that many candidates take."""
+    if strategy == "exhaustive":
+        return np.asarray(PER_PROJECTION * units, dtype=np.float64)
+    width = np.array([_width(int(count)) for count in units])
+    heats = np.minimum(2 * width, units) * (WARM + 3) + np.minimum(width, units) * FURTHER
+    return np.asarray(heats + PER_PROJECTION * np.minimum(FINALISTS, units), dtype=np.float64)
+
+
+def exhaust(field: Field, units: Sequence[Unit], n_jobs: int | None) -> list[Candidate]:
+    """Optimise every candidate to convergence, as in the paper."""
+    found = run(field.project, units, n_jobs)
+    return [Candidate(one.projection_error, one.evaluations, one) for one in found]
+
+
+def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -> list[Candidate]:
+    """Optimise the promising candidates a little, fewer further, the best to convergence.
+
+    Candidates run on from the parent's optimum. Who starts is decided by two rankings in turn: the
+    slope of the objective as the unit enters, and how much the unit promised at the last step it
+    was looked at; no candidate is left out on its slope alone.
+
+    Parameters
+    ----------
+    field : Field
+    units : sequence of Unit
+    hopes : array `(u,)`
+        Fall of the error that each unit promised when it last ran; infinite if it never did.
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of Candidate
+        One for each unit, in their order.
+    """
+    found = [Candidate(field.parent.projection_error, 0, None) for _ in units]
+    starters = _starters(field, units, hopes)
+    if not field.removing and field.parent.posterior_kl < NOTHING_LEFT:
+        first = starters[:1]
+        return [
+            one._replace(projection=_adopted(field, units[u])) if u in first else one
+            for u, one in enumerate(found)
+        ]
+    runners = run(partial(_start, field), [units[u] for u in starters], n_jobs)
+    for heat in (FURTHER, None):
+        prices = np.array([units[u].cost for u in starters])
+        ranking = np.argsort(-gains(field, [one.error for one in runners], prices), kind="stable")
+        for place in range(len(starters)):
+            found[starters[place]] = Candidate(runners[place].error, runners[place].spent, None)
+        kept = ranking[: _width(len(units)) if heat else FINALISTS]
+        starters, runners = starters[kept], [runners[k] for k in kept]
+        if heat:
+            runners = run(partial(_further, field, heat), runners, n_jobs)
+    finals = run(field.project, [units[u] for u in starters], n_jobs)
+    for u, runner, final in zip(starters, runners, finals, strict=True):
+        spent = runner.spent + final.evaluations
+        found[u] = Candidate(final.projection_error, spent, final._replace(evaluations=spent))
+    return found
+
+
+def gains(field: Field, errors: Sequence[float], costs: Host) -> Host:
+    """Return what each unit is worth: the fall of the projection error per cost, `(u,)`.
+
+    An input that enters and makes the error worse is no better for being dear: its rise counts
+    times its cost. One that leaves makes it worse as a rule, and the dear one should leave first.
+    """
+    falls = field.parent.projection_error - np.asarray(errors)
+    return np.where((falls < 0.0) & (not field.removing), falls * costs, falls / costs)
+
+
+def winner(
+    field: Field, units: Sequence[Unit], found: Sequence[Candidate]
+) -> tuple[int, Projection]:
+    """Return the best of the candidates that were optimised to the end, and its submodel."""
+    ended = [(u, one.projection) for u, one in enumerate(found) if one.projection is not None]
+    costs = np.array([units[u].cost for u, _ in ended])
+    best = np.argmax(gains(field, [projection.projection_error for _, projection in ended], costs))
+    return ended[int(best)]
+
+
+def recorded(step: int, units: Sequence[Unit], found: Sequence[Candidate]) -> list[Tried]:
+    """Return what a step has found out about every unit, for the path's record."""
+    return [
+        Tried(
+            step=step,
+            input=unit.name,
+            error=one.error,
+            evaluations=one.evaluations,
+            converged=one.projection is not None and one.projection.converged,
+        )
+        for unit, one in zip(units, found, strict=True)
+    ]
+
+
+def _adopted(field: Field, unit: Unit) -> Projection:
+    """Return the parent as it is, with the unit among the inputs it may use."""
+    inputs = masks_of([field.positions(unit)], field.reference.training.d)[0]
+    return field.parent._replace(inputs=inputs, evaluations=0)
+
+
+class _Runner(NamedTuple):
+    mask: NDArray[np.bool_]
+    """`(1, d)`."""
+    state: State
+    error: float
+    spent: int
+
+
+def _starters(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp]:
+    """Return the units that run, by slope and by hope in turn; constant inputs come last."""
+    count = len(units) if np.isinf(hopes).all() else 2 * _width(len(units))
+    by_hope = np.argsort(-hopes, kind="stable")
+    by_slope = np.argsort(_slopes(field, units), kind="stable")
+    turns = np.stack([by_slope, by_hope], axis=1).ravel()
+    _, first = np.unique(turns, return_index=True)
+    return turns[np.sort(first)][:count]
+
+
+def _width(units: int) -> int:
+    """Return how many candidates run in the second heat; twice as many run in the first."""
+    return max(6, -(-units // 5))
+
+
+def _slopes(field: Field, units: Sequence[Unit]) -> Host:
+    """Return the slope of the objective as each unit enters, in the units of the data."""
+    parent, family = field.parent, field.family
+    if field.removing or parent.kernel != family.kernel:
+        return np.zeros(len(units))  # nothing enters, or the null model lacks the component
+    slopes = relevance_slopes(
+        field.reference.target, parent.kernel, parent.parameters[None], parent.active[None]
+    )[0]
+    scaled = slopes / family.units.inputs**2
+    return np.array([scaled[list(unit.positions)].sum() for unit in units])
+
+
+def _start(field: Field, unit: Unit) -> _Runner:
+    """Run a few iterations from the parent's optimum, by the better of its ways in."""
+    mask = field.mask(unit)
+    parent, family = field.parent, field.family
+    if parent.kernel == family.kernel:
+        starts = family.extended(parent.parameters, parent.active, mask[0])
+    else:
+        starts = family.starts(mask[0])
+    state = begin(_objective(field, mask), starts, *family.bounds)
+    best = int(np.argmin(state.value))
+    state = state.keep([best])
+    state = advance(_objective(field, mask), state, WARM)
+    spent = len(starts) - 1 + int(state.evaluations[0])
+    return _Runner(mask, state, _score(field, mask, state), spent)
+
+
+def _further(field: Field, iterations: int, runner: _Runner) -> _Runner:
+    state = advance(_objective(field, runner.mask), runner.state, iterations)
+    spent = runner.spent + int(state.evaluations[0] - runner.state.evaluations[0])
+    return _Runner(runner.mask, state, _score(field, runner.mask, state), spent)
+
+
+def _score(field: Field, mask: NDArray[np.bool_], state: State) -> float:
+    found = projection_error(field.reference.target, field.family.kernel, state.x, mask)
+    return float(found[0])
+
+
+def _objective(field: Field, mask: NDArray[np.bool_]):  # type: ignore[no-untyped-def]
+    def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
+        masks = np.repeat(mask, len(parameters), axis=0)
+        kernel = field.family.kernel
+        return posterior_divergence(field.reference.target, kernel, parameters, masks)
+
+    return objective

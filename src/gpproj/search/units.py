@@ -1,0 +1,90 @@
+"""What a search adds in one step: an input, or a group of inputs, at a cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from gpproj.data import positive
+from gpproj.reference import Reference
+
+Inputs: TypeAlias = Iterable[str | int]
+
+
+class Unit(NamedTuple):
+    """One thing that a step may add."""
+
+    name: str
+    """The input's name, or the group's."""
+    positions: tuple[int, ...]
+    cost: float = 1.0
+
+
+def units_of(
+    reference: Reference,
+    groups: Mapping[str, Inputs] | None = None,
+    always: Inputs = (),
+    costs: Mapping[str, float] | None = None,
+) -> tuple[tuple[int, ...], tuple[Unit, ...]]:
+    """Return the inputs that are forced in, and the units that a search may add to them.
+
+    Parameters
+    ----------
+    reference : Reference
+    groups : mapping of str to inputs, optional
+        Inputs that enter together, by the name of their group; the others enter alone.
+    always : inputs
+        Forced in from the start.
+    costs : mapping of str to float, optional
+        Cost of an input or a group by its name, one otherwise. A group without a cost of its own
+        costs what its inputs cost.
+
+    Returns
+    -------
+    tuple of int, tuple of Unit
+        In the order of the columns.
+    """
+    training, names = reference.training, reference.feature_names
+    forced = training.positions(always)
+    grouped: dict[int, str] = {}
+    members: dict[str, tuple[int, ...]] = {}
+    for group, inputs in (groups or {}).items():
+        members[group] = training.positions(inputs)
+        if not members[group]:
+            raise ValueError(f"groups: {group!r} has no inputs")
+        for position in members[group]:
+            if position in grouped:
+                both = f"{grouped[position]!r} and {group!r}"
+                raise ValueError(f"groups: input {names[position]!r} is in both {both}")
+            grouped[position] = group
+        if group in names and group not in {names[position] for position in members[group]}:
+            raise ValueError(f"groups: {group!r} is also the name of an input outside it")
+        if set(members[group]) & set(forced) and not set(members[group]) <= set(forced):
+            raise ValueError(f"always: it holds only a part of the group {group!r}")
+    price = _prices(names, members, costs)
+    units: dict[str, Unit] = {}
+    for position, name in enumerate(names):
+        if position in forced:
+            continue
+        unit = grouped.get(position, name)
+        units[unit] = Unit(unit, members.get(unit, (position,)), price[unit])
+    return forced, tuple(units.values())
+
+
+def _prices(
+    names: tuple[str, ...],
+    members: Mapping[str, tuple[int, ...]],
+    costs: Mapping[str, float] | None,
+) -> dict[str, float]:
+    """Return the cost of every input and group."""
+    costs = costs or {}
+    unknown = [name for name in costs if name not in names and name not in members]
+    if unknown:
+        raise ValueError(f"costs must name inputs or groups; saw {', '.join(map(repr, unknown))}")
+    given = {name: positive(f"costs[{name!r}]", cost) for name, cost in costs.items()}
+    alone = {name: given.get(name, 1.0) for name in names}
+    together = {
+        group: given.get(group, sum(alone[names[position]] for position in positions))
+        for group, positions in members.items()
+    }
+    return {**alone, **together}

@@ -1,0 +1,254 @@
+"""Options of the forward search: race, groups, costs, stopping, extending, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.store import StoreError
+
+
+def make_reference(n=60, seed=1):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 5)), columns=list("abcde"))
+    y = 2 * np.sin(X["a"]) + X["b"] + 3 * X["d"] + 0.3 * X["e"] + 0.3 * rng.standard_normal(n)
+    return gpproj.fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def ref():
+    return make_reference()
+
+
+@pytest.fixture(scope="module")
+def path(ref):
+    return gpproj.forward_search(ref, progress=False)
+
+
+def same(one, two):
+    assert one.order == two.order
+    np.testing.assert_allclose(one.errors, two.errors, rtol=0, atol=1e-12)
+    pd.testing.assert_frame_equal(one.candidates, two.candidates)
+
+
+def test_the_race_finds_the_exhaustive_curve(ref, path):
+    exhaustive = gpproj.forward_search(ref, strategy="exhaustive", progress=False)
+    excess = path.relative_errors - exhaustive.relative_errors
+    assert excess.max() <= 0.01
+    assert path.candidates["evaluations"].sum() < exhaustive.candidates["evaluations"].sum()
+
+
+def test_many_candidates_need_few_evaluations():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((50, 24))
+    y = np.sin(2 * X[:, 3]) + X[:, 11] + 0.2 * rng.standard_normal(50)
+    ref = gpproj.fit(X, y)
+    path = gpproj.forward_search(ref, 2, progress=False)
+    exhaustive = gpproj.forward_search(ref, 2, strategy="exhaustive", progress=False)
+    assert (path.relative_errors - exhaustive.relative_errors).max() <= 0.01
+    spent = path.candidates["evaluations"].sum()
+    assert 3 * spent < exhaustive.candidates["evaluations"].sum()
+    table = path.candidates
+    assert table.groupby("step").size().tolist() == [24, 23]
+    idle = table[(table["step"] == 2) & (table["evaluations"] == 0)]
+    assert len(idle) > 0
+    assert (idle["error"] == path.errors[1]).all()
+    assert not idle["converged"].any()
+
+
+def test_slopes_tell_which_input_helps(ref):
+    """The hint that costs one evaluation ranks the strongest linear input first."""
+    from gpproj.projection import family_of, project_positions
+    from gpproj.search.steps import Field, _slopes
+    from gpproj.search.units import units_of
+
+    family = family_of(ref)
+    parent = project_positions(ref, family, (0,))
+    _, units = units_of(ref, always=["a"])
+    slopes = _slopes(Field(ref, family, (0,), parent), units)
+    assert units[int(np.argmin(slopes))].name == "d"
+
+
+def test_groups_enter_together(ref):
+    path = gpproj.forward_search(ref, groups={"pair": ["b", "c"], "solo": ["e"]}, progress=False)
+    assert set(path.order) == {"a", "d", "pair", "solo"}
+    step = path.order.index("pair") + 1
+    assert path[step].inputs[-2:] == ("b", "c")
+    assert len(path) == 5
+    assert set(path.positions) == set(range(5))
+    assert path.relative_errors[-1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_inputs_that_are_always_in(ref, path):
+    forced = gpproj.forward_search(ref, 2, always=["c", "a"], progress=False)
+    assert forced[0].inputs == ("c", "a")
+    assert forced.order[0] == "d"
+    assert forced[1].inputs == ("c", "a", "d")
+    assert forced.null_error == path.null_error
+    assert forced.relative_errors[0] < 1.0
+    assert forced.errors[0] == pytest.approx(
+        gpproj.project(ref, ["c", "a"]).projection_error, rel=1e-2
+    )
+
+
+def test_costs_divide_the_fall_of_the_error(ref, path):
+    assert path.order[0] == "d"
+    dear = gpproj.forward_search(ref, 1, costs={"d": 100.0}, progress=False)
+    assert dear.order[0] != "d"
+    for cost, first in [(1000.0, "d"), (1e-3, "both")]:
+        grouped = gpproj.forward_search(
+            ref, 1, groups={"both": ["a", "b"]}, costs={"both": cost}, progress=False
+        )
+        assert grouped.order[0] == first
+
+
+def test_an_early_stop(ref, path):
+    threshold = float(path.relative_errors[2]) + 1e-6
+    short = gpproj.forward_search(ref, stop_below=threshold, progress=False)
+    assert short.order == path.order[:2]
+
+
+def test_a_path_is_extended_without_starting_over(ref, path):
+    short = gpproj.forward_search(ref, 2, progress=False)
+    longer = gpproj.forward_search(ref, extend=short, progress=False)
+    same(longer, path)
+    assert longer.projections[1] is short.projections[1]
+    with pytest.raises(ValueError, match="extend must be a path of the same reference"):
+        gpproj.forward_search(make_reference(seed=5), extend=short, progress=False)
+    with pytest.raises(ValueError, match="extend must be"):
+        gpproj.forward_search(ref, extend=short, always=["a"], progress=False)
+
+
+def test_a_checkpoint_is_gone_on_from(ref, path, tmp_path):
+    file = tmp_path / "search.npz"
+    gpproj.forward_search(ref, 2, checkpoint=file, progress=False)
+    assert file.exists()
+    resumed = gpproj.forward_search(ref, checkpoint=file, progress=False)
+    same(resumed, path)
+    again = gpproj.forward_search(ref, checkpoint=file, progress=False)
+    same(again, path)
+    assert again[3].inputs == path[3].inputs
+    X = np.random.default_rng(0).standard_normal((4, 5))
+    np.testing.assert_allclose(again[3].predict(X).mean, path[3].predict(X).mean)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["search.npz"]
+
+
+def test_a_checkpoint_of_another_search_is_refused(ref, tmp_path):
+    file = tmp_path / "search.npz"
+    gpproj.forward_search(ref, 1, checkpoint=file, progress=False)
+    for other, options in [
+        (make_reference(seed=2), {}),
+        (ref, {"strategy": "exhaustive"}),
+        (ref, {"always": ["a"]}),
+        (ref, {"costs": {"a": 2.0}}),
+        (ref, {"groups": {"g": ["a", "b"]}}),
+    ]:
+        with pytest.raises(StoreError, match="other data or settings"):
+            gpproj.forward_search(other, 1, checkpoint=file, progress=False, **options)
+    file.write_bytes(b"something else")
+    with pytest.raises(StoreError, match=r"search\.npz"):
+        gpproj.forward_search(ref, 1, checkpoint=file, progress=False)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        gpproj.forward_search(ref, 1, checkpoint=tmp_path / "nowhere" / "f.npz", progress=False)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_a_killed_search_is_resumed_to_the_same_answer(ref, path, tmp_path):
+    file = tmp_path / "search.npz"
+    program = textwrap.dedent(
+        f"""
+        import sys
+        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        import gpproj
+        from test_forward import make_reference
+        gpproj.forward_search(make_reference(), checkpoint={str(file)!r}, progress=False)
+        """
+    )
+    child = subprocess.Popen([sys.executable, "-c", program])
+    deadline = time.monotonic() + 60
+    while not file.exists() and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    assert file.exists()
+    same(gpproj.forward_search(ref, checkpoint=file, progress=False), path)
+
+
+def test_the_path_does_not_depend_on_workers_or_their_kind(ref, path):
+    from joblib import parallel_config
+
+    same(gpproj.forward_search(ref, n_jobs=2, progress=False), path)
+    with parallel_config("loky", n_jobs=2):
+        same(gpproj.forward_search(ref, 2, n_jobs=None, progress=False), _cut(path, 2))
+
+
+def _cut(path, steps):
+    from dataclasses import replace
+
+    tried = tuple(one for one in path.tried if one.step <= steps)
+    return replace(
+        path,
+        units=path.units[:steps],
+        projections=path.projections[: steps + 1],
+        tried=tried,
+    )
+
+
+def test_constant_inputs_come_last():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((40, 2)), np.ones(40)])
+    with pytest.warns(UserWarning, match="constant"):
+        ref = gpproj.fit(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(40))
+    path = gpproj.forward_search(ref, progress=False)
+    assert path.order[-1] == "x2"
+    assert path.errors[3] == pytest.approx(path.errors[2])
+
+
+def test_backward_search_keeps_what_is_missed_most(ref, path):
+    back = gpproj.backward_search(ref, progress=False)
+    assert len(back) == 6
+    assert set(back.order) == set("abcde")
+    assert back.order[0] == "d"
+    assert back.order[-1] == "c"
+    assert back[0].inputs == ()
+    assert back.errors[0] == pytest.approx(path.null_error, rel=1e-6)
+    assert back.errors[-1] == pytest.approx(path.errors[-1], abs=1e-3)
+    assert back.errors[1] == pytest.approx(path.errors[1], rel=0.02)
+    exhaustive = gpproj.backward_search(ref, strategy="exhaustive", progress=False)
+    assert (back.relative_errors - exhaustive.relative_errors).max() <= 0.02
+    early = gpproj.backward_search(ref, min_inputs=3, progress=False)
+    assert len(early) == 3
+    assert len(early[0].inputs) == 3
+    assert early[2].inputs[3:] == early.order
+    with pytest.raises(ValueError, match="min_inputs"):
+        gpproj.backward_search(ref, min_inputs=9)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"groups": {"g": ["a"], "h": ["a"]}}, ValueError, "'a' is in both 'g' and 'h'"),
+        ({"groups": {"g": []}}, ValueError, "'g' has no inputs"),
+        ({"groups": {"c": ["a", "b"]}}, ValueError, "'c' is also the name of an input"),
+        ({"groups": {"g": ["zz"]}}, ValueError, "zz"),
+        ({"groups": {"g": ["a", "b"]}, "always": ["a"]}, ValueError, "only a part of the group"),
+        ({"always": ["zz"]}, ValueError, "zz"),
+        ({"costs": {"zz": 1.0}}, ValueError, "costs must name inputs or groups; saw 'zz'"),
+        ({"costs": {"a": 0.0}}, ValueError, r"costs\['a'\] must be positive"),
+        ({"costs": {"a": "dear"}}, TypeError, r"costs\['a'\]"),
+        ({"stop_below": 2.0}, ValueError, "stop_below must be a fraction"),
+        ({"always": ["a"], "max_inputs": 5}, ValueError, "max_inputs must be from 0 to .* 4"),
+    ],
+)
+def test_bad_options_are_named(ref, options, error, text):
+    with pytest.raises(error, match=text):
+        gpproj.forward_search(ref, progress=False, **options)
