@@ -24,14 +24,16 @@ __all__ = [
     "leave_input_out",
     "likelihoods",
     "plots",
+    "priors",
     "project",
     "project_path",
+    "sample",
 ]
 
 if TYPE_CHECKING:
-    from gpproj import datasets, kernels, likelihoods, plots
+    from gpproj import datasets, kernels, likelihoods, plots, priors
     from gpproj.projection import Submodel, project
-    from gpproj.reference import Reference, condition, fit
+    from gpproj.reference import Reference, condition, fit, sample
     from gpproj.search import (
         SearchPath,
         backward_search,
@@ -43,7 +45,7 @@ else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
         "projection": ("Submodel", "project"),
-        "reference": ("Reference", "condition", "fit"),
+        "reference": ("Reference", "condition", "fit", "sample"),
         "search": (
             "SearchPath",
             "backward_search",

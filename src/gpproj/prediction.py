@@ -1,8 +1,10 @@
-"""From a conditioned Gaussian process to predictions at new points."""
+"""From conditioned Gaussian processes to predictions at new points: weighted mixtures of them."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,13 +82,21 @@ class LatentPredictor:
         return self.coefficients @ k, xp.maximum(variance, xp.zeros_like(variance))
 
 
-class Predictive(ABC):
-    """A model that predicts in the user's units: a reference or a submodel."""
+class Component(NamedTuple):
+    """One Gaussian process of a mixture, on the model's scale."""
 
-    @property
-    @abstractmethod
-    def likelihood(self) -> Gaussian:
-        """The likelihood, with its noise variance in squared units of `y`."""
+    weight: float
+    predictor: LatentPredictor
+    noise: float
+    """Noise variance."""
+
+
+class Predictive(ABC):
+    """A model that predicts in the user's units: a reference or a submodel.
+
+    It is a mixture of Gaussian processes: one for each draw or cluster of the hyperparameters, and
+    often just one. They are asked one after the other, so that they need not be held at once.
+    """
 
     @property
     @abstractmethod
@@ -94,8 +104,12 @@ class Predictive(ABC):
         """Names and scaling of the inputs that the data had."""
 
     @abstractmethod
-    def _latent(self, X: Any) -> Prediction:
-        """Read new inputs and predict the latent function on the model's scale."""
+    def _components(self) -> Iterable[Component]:
+        """Return the Gaussian processes; their weights sum to one."""
+
+    @abstractmethod
+    def _read(self, X: Any) -> Array:
+        """Read new inputs onto the model's scale, `(m, d)`."""
 
     def predict(self, X: Any) -> Prediction:
         """Predict the latent function.
@@ -111,9 +125,7 @@ class Predictive(ABC):
         Prediction
             `mean` and `variance`, `(m,)`, in the user's units.
         """
-        mean, variance = self._latent(X)
-        scaling = self.columns.scaling
-        return Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
+        return self._moments(X, response=False)
 
     def predict_response(self, X: Any) -> Prediction:
         """Predict the target, noise included.
@@ -128,7 +140,7 @@ class Predictive(ABC):
         Prediction
             `mean` and `variance` of `y`, `(m,)`.
         """
-        return Prediction(*self.likelihood.response(*self.predict(X)))
+        return self._moments(X, response=True)
 
     def log_density(self, X: Any, y: Any) -> Array:
         """Return the log predictive density of each new target, `(m,)`.
@@ -143,6 +155,33 @@ class Predictive(ABC):
         -------
         array `(m,)`
         """
-        mean, variance = self.predict(X)
-        target = new_target(self.columns, y, int(mean.shape[0]))
-        return self.likelihood.log_density(target, mean, variance)
+        X_new, scaling = self._read(X), self.columns.scaling
+        xp = namespace(X_new)
+        target = scaling.target(new_target(self.columns, y, int(X_new.shape[0])))
+        total = xp.full_like(target, -math.inf)
+        for weight, predictor, noise in self._components():
+            own = Gaussian(noise).log_density(target, *predictor(X_new)) + math.log(weight)
+            total = xp.logaddexp(total, own)
+        return scaling.restore_log_density(total)
+
+    def _moments(self, X: Any, response: bool) -> Prediction:
+        """Return mean and variance of the mixture, in the user's units.
+
+        With d_c the difference of the c-th mean to the first one:
+        variance = sum_c w_c v_c + sum_c w_c d_c^2 - (sum_c w_c d_c)^2.
+        """
+        X_new, scaling = self._read(X), self.columns.scaling
+        components = iter(self._components())
+        weight, predictor, noise = next(components)
+        first, variance = predictor(X_new)
+        within = weight * (variance + noise * response)
+        shift = square = namespace(first).zeros_like(first)
+        for weight, predictor, noise in components:
+            mean, variance = predictor(X_new)
+            within = within + weight * (variance + noise * response)
+            shift = shift + weight * (mean - first)
+            square = square + weight * (mean - first) ** 2
+        return Prediction(
+            scaling.restore_mean(first + shift),
+            scaling.restore_variance(within + square - shift**2),
+        )

@@ -198,7 +198,7 @@ def test_new_data_are_read_by_name(ref):
 
 def test_a_submodel_keeps_no_more_than_it_needs(ref):
     sub = gpproj.project(ref, ["a"])
-    assert sub.predictor.X.shape == (60, 1)
+    assert sub.parts[0].predictor.X.shape == (60, 1)
     with pytest.raises(AttributeError):
         sub.converged = False
     assert repr(sub).startswith("Submodel(a; projection error=")

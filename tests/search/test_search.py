@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -167,7 +169,7 @@ def test_plots_draw_what_the_tables_say(ref, path):
     np.testing.assert_allclose(curve.get_ydata(), path.relative_errors)
     assert "null model" in [line.get_label() for line in ax.lines]
     failed = (*path.projections[:2], path.projections[2]._replace(converged=False))
-    partly = gpproj.SearchPath(ref, path.units[:2], failed, path.null_error, path.full_error)
+    partly = replace(path, units=path.units[:2], projections=failed)
     crosses = [line for line in partly.plot(ax).lines if line.get_label() == "not converged"]
     assert crosses[0].get_xdata().tolist() == [2]
     plt.close("all")

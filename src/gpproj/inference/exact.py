@@ -95,18 +95,25 @@ class LeaveOneOut(NamedTuple):
     """`(n,)`."""
 
 
-class Posterior(NamedTuple):
-    """The latent function at the training inputs given `y`, and what prediction needs."""
+class Conditioned(NamedTuple):
+    """A process given `y`: what its predictions are made of."""
 
-    latent_mean: Array
-    """`(n,)`."""
-    latent_cov: DenseCovariance
-    """`(n, n)`."""
     coefficients: Array
     """`A^-1 y`, `(n,)`."""
     root: Array
     """`(n, n)`, with `A^-1 = root' root`."""
     log_marginal_likelihood: float
+
+
+class Latent(NamedTuple):
+    """The latent function at the training inputs given `y`."""
+
+    latent_mean: Array
+    """`(n,)`."""
+    latent_cov: DenseCovariance
+    """`(n, n)`."""
+    noise: float
+    """Noise variance."""
 
 
 def log_marginal_likelihood(problem: Problem, parameters: Host) -> Evidence:
@@ -193,13 +200,8 @@ def _solve_target(factor: Factor, y: Array) -> Array:
     return solve(factor, columns)[:, :, 0]
 
 
-def posterior(problem: Problem, parameters: Host) -> Posterior:
-    """Return the latent posterior at the training inputs for one parameter vector, `(p,)`.
-
-    With V = sigma^2 I:  mu = y - V A^-1 y,  Sigma = V - V A^-1 V; equal to the usual
-    K_ref A^-1 y and K_ref - K_ref A^-1 K_ref for K_ref = K + eps I, without a matrix product.
-    """
-    xp = namespace(problem.X)
+def conditioned(problem: Problem, parameters: Host) -> Conditioned:
+    """Condition on the targets at one parameter vector, `(p,)`."""
     noise = math.exp(parameters[-1])
     prior = problem.kernel.evaluate(parameters[None, :-1], problem.X, problem.masks(1))
     diagonal = like([[noise * (1.0 + problem.nugget)]], problem.X)
@@ -210,19 +212,34 @@ def posterior(problem: Problem, parameters: Host) -> Posterior:
             "check the kernel's values and the noise variance"
         )
     alpha = _solve_target(factor, problem.y)[0, :]
-    root = inverse_root(factor)[0, :, :]
-    A_inverse = root.T @ root
-    n = problem.y.shape[0]
-    identity = xp.eye(n, dtype=problem.X.dtype, device=problem.X.device)
-    value = -0.5 * float(
-        xp.sum(problem.y * alpha) + log_determinant(factor)[0] + n * math.log(2 * math.pi)
+    fit = namespace(alpha).sum(problem.y * alpha)
+    constant = problem.y.shape[0] * math.log(2 * math.pi)
+    value = -0.5 * float(fit + log_determinant(factor)[0] + constant)
+    return Conditioned(alpha, inverse_root(factor)[0, :, :], value)
+
+
+def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
+    """Return the latent posterior at the training inputs for one parameter vector, `(p,)`.
+
+    With V = sigma^2 I:  mu = y - V A^-1 y,  Sigma = V - V A^-1 V; equal to the usual
+    K_ref A^-1 y and K_ref - K_ref A^-1 K_ref for K_ref = K + eps I, with one matrix product.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : array `(p,)`
+    given : Conditioned
+        The process at these parameters.
+    """
+    noise = math.exp(parameters[-1])
+    A_inverse = given.root.T @ given.root
+    identity = namespace(problem.X).eye(
+        problem.y.shape[0], dtype=problem.X.dtype, device=problem.X.device
     )
-    return Posterior(
-        latent_mean=problem.y - noise * alpha,
+    return Latent(
+        latent_mean=problem.y - noise * given.coefficients,
         latent_cov=DenseCovariance(noise * (identity - noise * A_inverse)),
-        coefficients=alpha,
-        root=root,
-        log_marginal_likelihood=value,
+        noise=noise,
     )
 
 

@@ -18,7 +18,7 @@ memory live on the host, wherever the objective computes.
 ([2, 1], [0.7937, 0.63])
 """
 
-from gpproj.optimise.lockstep import advance, begin, minimise
+from gpproj.optimise.lockstep import Objective, advance, begin, minimise
 from gpproj.optimise.state import Outcome, State
 
-__all__ = ["Outcome", "State", "advance", "begin", "minimise"]
+__all__ = ["Objective", "Outcome", "State", "advance", "begin", "minimise"]

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from gpproj.projection.family import Family, family_of
+from gpproj.projection.clusters import project_clusters
+from gpproj.projection.family import PRIOR, Family, family_of
 from gpproj.projection.projecting import (
     check_learn,
-    checked_kernel,
     project,
     project_positions,
 )
-from gpproj.projection.solving import Learn, Projection, masks_of, solve, solve_null
+from gpproj.projection.solving import (
+    Learn,
+    Projection,
+    begin_in,
+    masks_of,
+    objective_of,
+    solve,
+    solve_null,
+)
 from gpproj.projection.submodel import Submodel, submodel_of
 
 __all__ = [
+    "PRIOR",
     "Family",
     "Learn",
     "Projection",
     "Submodel",
+    "begin_in",
     "check_learn",
-    "checked_kernel",
     "family_of",
     "masks_of",
+    "objective_of",
     "project",
+    "project_clusters",
     "project_positions",
     "solve",
     "solve_null",

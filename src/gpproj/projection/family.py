@@ -5,7 +5,7 @@ The parameters of a submodel are the log parameters of its kernel, then the log 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,20 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host, to_host
-from gpproj.priors import Bounds, Scales, bounds, in_data_units, scales
+from gpproj.priors import (
+    Bounds,
+    Prior,
+    PriorLike,
+    Scales,
+    bounds,
+    in_data_units,
+    prior_of,
+    scales,
+)
 from gpproj.reference import Reference
+
+PRIOR: PriorLike = None
+"""The default prior of submodels."""
 
 EXTRA_FLOOR = 1e-4
 """Smallest extra variance, in units of the nugget: none at all, for all that matters."""
@@ -39,6 +51,8 @@ class Family:
         Variance of the reference's latent mean: what an extra variance has to explain at most.
     known : array `(p - 1,)` or None
         Log parameters of the reference's kernel, if it has the same structure.
+    prior : {"weak", "log-uniform"}, mapping or None
+        Of the parameters; None for the paper's projection.
     """
 
     kernel: Kernel
@@ -46,6 +60,7 @@ class Family:
     nugget: float
     signal: float
     known: Host | None
+    prior: PriorLike = None
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -54,7 +69,18 @@ class Family:
         # A reference without a nugget still has a floor: logarithms need one.
         floor = np.log(max(EXTRA_FLOOR * self.nugget, 1e-12 * self.units.spread))
         ceiling = np.log(EXTRA_CEILING * self.units.spread)
-        return Bounds(np.append(box.lower, floor), np.append(box.upper, ceiling))
+        wide = Bounds(np.append(box.lower, floor), np.append(box.upper, ceiling))
+        return wide if self.log_prior is None else wide.within(self.log_prior.bounds)
+
+    @cached_property
+    def log_prior(self) -> Prior | None:
+        """The log prior of a parameter vector."""
+        return prior_of(self.prior, self.kernel, self.units, "extra_variance")
+
+    @property
+    def identity(self) -> str:
+        """Structure and prior in words: equal for families of the same submodels."""
+        return repr((self.kernel.parameters(len(self.units.inputs)), self.log_prior))
 
     def starts(self, mask: NDArray[np.bool_]) -> Host:
         """Return starts for the inputs that are in, `(s, p)`.
@@ -69,18 +95,34 @@ class Family:
         ----------
         mask : bool array `(d,)`
         """
-        d, size = mask.shape[0], int(mask.sum())
-        share = self.signal * max(1.0 - size / d, 0.05) if d else self.signal
-        root = np.sqrt(max(size, 1))
-        known = self._smooth(3.0 * root, 10.0) if self.known is None else self.known
-        starts = [
+        share, root = self._share(mask), np.sqrt(max(int(mask.sum()), 1))
+        return self._stacked(
             (self._smooth(root, 1.0), share),
             (self._smooth(root, 1.0), 0.1 * share),
             (self._smooth(root, 0.3), 0.9 * self.signal),
-            (known, share),
-        ]
-        if self.known is not None and size == d:
-            starts.append((known, 0.0))
+            *self._known_values(mask),
+        )
+
+    def first_start(self, mask: NDArray[np.bool_]) -> Host:
+        """Return the most useful of the starts, for where others are known, `(1, p)`."""
+        return self.starts(mask)[:1]
+
+    def known_starts(self, mask: NDArray[np.bool_]) -> Host:
+        """Return the starts at the reference's values, where it has any, `(s, p)`."""
+        return self._stacked(*self._known_values(mask))
+
+    def _known_values(self, mask: NDArray[np.bool_]) -> list[tuple[Host, float]]:
+        share = self._share(mask)
+        if self.known is None:
+            return [(self._smooth(3.0 * np.sqrt(max(mask.sum(), 1)), 10.0), share)]
+        everything = [(self.known, 0.0)] if mask.all() else []
+        return [(self.known, share), *everything]
+
+    def _share(self, mask: NDArray[np.bool_]) -> float:
+        """Return the extra variance if all inputs explained alike."""
+        return self.signal * max(1.0 - float(np.mean(mask)), 0.05) if mask.size else self.signal
+
+    def _stacked(self, *starts: tuple[Host, float]) -> Host:
         floor = np.exp(self.bounds.lower[-1])
         return np.stack([np.append(values, np.log(max(extra, floor))) for values, extra in starts])
 
@@ -118,7 +160,9 @@ class Family:
         return np.array([-1 if owner is None else owner for owner in owners] + [-1])
 
 
-def family_of(reference: Reference, kernel: Kernel | None = None) -> Family:
+def family_of(
+    reference: Reference, kernel: Kernel | None = None, prior: PriorLike = None
+) -> Family:
     """Return the family of a reference: submodels with its own kernel's structure, or another.
 
     Parameters
@@ -126,8 +170,13 @@ def family_of(reference: Reference, kernel: Kernel | None = None) -> Family:
     reference : Reference
     kernel : Kernel, optional
         Another structure.
+    prior : {"weak", "log-uniform"}, mapping or None
     """
     training = reference.training
+    if kernel is not None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
+        kernel.log_parameters(training.d)  # a wrong number of length-scales says so here
     structure = reference.model_kernel if kernel is None else kernel
     same = structure.parameters(training.d) == reference.model_kernel.parameters(training.d)
     known = reference.model_kernel.log_parameters(training.d)
@@ -135,12 +184,12 @@ def family_of(reference: Reference, kernel: Kernel | None = None) -> Family:
         kernel=structure,
         units=scales(training),
         nugget=reference.target.nugget,
-        signal=float(np.var(to_host(reference.latent.latent_mean))),
+        signal=float(np.var(to_host(reference.target.latent_mean))),
         known=known if same else None,
+        prior=prior,
     )
 
 
 def null_family(family: Family) -> Family:
     """Return the family of the null model: what is left of the kernel without inputs."""
-    kernel = family.kernel.without_inputs()
-    return Family(kernel, family.units, family.nugget, family.signal, None)
+    return replace(family, kernel=family.kernel.without_inputs(), known=None)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpproj.execute import check_jobs
 from gpproj.kernels import Kernel
-from gpproj.linalg import one_blas_thread
-from gpproj.projection.family import Family, family_of
+from gpproj.linalg import Host, one_blas_thread
+from gpproj.priors import PriorLike
+from gpproj.projection.clusters import project_clusters
+from gpproj.projection.family import PRIOR, Family, family_of
 from gpproj.projection.solving import OBJECTIVES, Learn, Projection, masks_of, solve, solve_null
 from gpproj.projection.submodel import Submodel, submodel_of
-from gpproj.reference import Reference
+from gpproj.reference import Clusters, Reference, check_clusters
 
 
 def project(
@@ -19,7 +23,10 @@ def project(
     inputs: Iterable[str | int],
     learn: Learn = "projection",
     *,
+    prior: PriorLike = PRIOR,
+    clusters: Clusters = None,
     kernel: Kernel | None = None,
+    n_jobs: int | None = 1,
 ) -> Submodel:
     """Project a reference onto a Gaussian process on some of its inputs.
 
@@ -31,8 +38,17 @@ def project(
     learn : {"projection", "marginal_likelihood"}
         Learn the submodel's hyperparameters from the reference's posterior, or from the data alone
         with the reference's noise variance.
+    prior : {"weak", "log-uniform"}, mapping or None
+        Of the submodel's hyperparameters: its log density joins the objective, see `gpproj.priors`.
+        None is the paper's projection.
+    clusters : int, "draws" or None
+        How many Gaussian processes the submodel is a mixture of, where the reference has posterior
+        draws: that many clusters of draws that predict alike, each projected by itself, or every
+        draw by itself. None projects all draws at once, as the paper does.
     kernel : Kernel, optional
         Structure of the submodel's covariance; the reference's when left out.
+    n_jobs : int or None
+        Workers for the clusters; -1 for all cores.
 
     Returns
     -------
@@ -50,11 +66,14 @@ def project(
     True
     """
     check_learn(learn)
+    check_clusters(clusters)
+    check_jobs(n_jobs)
     positions = reference.training.positions(inputs)
-    family = family_of(reference, checked_kernel(kernel, reference))
+    family = family_of(reference, kernel, prior)
     with one_blas_thread():
         found = project_positions(reference, family, positions, learn)
-        return submodel_of(reference, found, positions)
+        projected = project_clusters(reference, family, found, clusters, learn, n_jobs)
+        return submodel_of(reference, projected, positions)
 
 
 def project_positions(
@@ -64,26 +83,17 @@ def project_positions(
     learn: Learn = "projection",
     parent: Projection | None = None,
     warm: Projection | None = None,
+    starts_of: Callable[[NDArray[np.bool_]], Host] | None = None,
 ) -> Projection:
     """Return the projection onto inputs given by position; constant inputs are never used."""
     mask = masks_of([positions], reference.training.d) & np.asarray(reference.training.varying)
     if not mask.any():
         null = solve_null(reference.target, family, learn)
         return null._replace(inputs=masks_of([positions], reference.training.d)[0])
-    return solve(reference.target, family, mask, learn, parent, warm)[0]
+    return solve(reference.target, family, mask, learn, parent, warm, starts_of)[0]
 
 
 def check_learn(learn: str) -> None:
     """Refuse ways of learning that do not exist."""
     if learn not in OBJECTIVES:
         raise ValueError(f"learn must be one of {', '.join(OBJECTIVES)}; got {learn!r}")
-
-
-def checked_kernel(kernel: Kernel | None, reference: Reference) -> Kernel | None:
-    """Return the structure asked for, bound to the reference's inputs, or say what is wrong."""
-    if kernel is None:
-        return None
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
-    kernel.log_parameters(reference.training.d)  # a wrong number of length-scales says so here
-    return kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
-from gpproj.optimise import advance, begin
+from gpproj.optimise import Objective, State, advance, begin
 from gpproj.projection.family import Family, null_family
 from gpproj.projection.objective import (
     negative_evidence,
@@ -28,6 +28,12 @@ STAGES = ((8, 2), (25, 1))
 """Iterations that the starts of a candidate get, and how many of them then go on."""
 
 MAX_ITERATIONS = 500
+
+VALUE_TOLERANCE = 1e-7
+"""Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100."""
+
+MEMORY = 20
+"""Of the optimiser: the curvature is uneven, and a long memory saves a tenth of the evaluations."""
 
 
 class Projection(NamedTuple):
@@ -50,6 +56,36 @@ class Projection(NamedTuple):
     """Values and gradients that it took, all starts together."""
 
 
+def objective_of(
+    target: Target, family: Family, masks: NDArray[np.bool_], learn: Learn = "projection"
+) -> Objective:
+    """Return what is minimised, lane by lane: E (or -2 log evidence) less 2 log prior.
+
+    Parameters
+    ----------
+    target : Target
+    family : Family
+    masks : bool array `(b, d)`
+        The inputs of every lane.
+    learn : {"projection", "marginal_likelihood"}
+    """
+
+    def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
+        value, gradient = OBJECTIVES[learn](target, family.kernel, parameters, masks[lanes])
+        if family.log_prior is None:
+            return value, gradient
+        prior = family.log_prior(parameters, masks[lanes])
+        return value - 2.0 * prior.value, gradient - 2.0 * prior.gradient
+
+    return objective
+
+
+def begin_in(family: Family, objective: Objective, starts: Host) -> State:
+    """Evaluate starts within the bounds of the family."""
+    tolerance = VALUE_TOLERANCE
+    return begin(objective, starts, *family.bounds, value_tolerance=tolerance, memory=MEMORY)
+
+
 def solve(
     target: Target,
     family: Family,
@@ -57,6 +93,7 @@ def solve(
     learn: Learn = "projection",
     parent: Projection | None = None,
     warm: Projection | None = None,
+    starts_of: Callable[[NDArray[np.bool_]], Host] | None = None,
 ) -> list[Projection]:
     """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
 
@@ -72,6 +109,8 @@ def solve(
         so that the objective never grows along a path.
     warm : Projection, optional
         Any other submodel: one more start and nothing else.
+    starts_of : callable, optional
+        Gives the other starts of a mask, `(s, p)`; the family's own when left out.
 
     Returns
     -------
@@ -79,7 +118,7 @@ def solve(
     """
     starts: list[Host] = []
     for mask in masks:
-        own = [family.starts(mask)]
+        own = [(starts_of or family.starts)(mask)]
         own += [
             family.extended(known.parameters, known.active, mask)
             for known in (parent, warm)
@@ -88,11 +127,8 @@ def solve(
         starts.append(np.vstack(own))
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 
-    def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
-        found = OBJECTIVES[learn](target, family.kernel, parameters, masks[candidate[lanes]])
-        return found.value, found.gradient
-
-    state = begin(objective, np.vstack(starts), *family.bounds)
+    objective = objective_of(target, family, masks[candidate], learn)
+    state = begin_in(family, objective, np.vstack(starts))
     evaluations = np.zeros(len(starts), dtype=int)
     for iterations, kept in STAGES:
         state = advance(objective, state, iterations)
@@ -102,9 +138,8 @@ def solve(
         state = state.keep(state.lanes[stayed])
     outcome = advance(objective, state, MAX_ITERATIONS).outcome()
     np.add.at(evaluations, candidate[outcome.lanes], outcome.evaluations)
-    parameters, kl = outcome.x, outcome.value
-    if learn != "projection":
-        kl = posterior_divergence(target, family.kernel, parameters, masks).value
+    parameters = outcome.x
+    kl = _divergences(target, family, masks, learn, parameters, outcome.value)
     errors = projection_error(target, family.kernel, parameters, masks)
     found = [
         Projection(
@@ -121,6 +156,22 @@ def solve(
         for c, mask in enumerate(masks)
     ]
     return [_not_worse(projection, parent) for projection in found]
+
+
+def _divergences(
+    target: Target,
+    family: Family,
+    masks: NDArray[np.bool_],
+    learn: Learn,
+    parameters: Host,
+    value: Host,
+) -> Host:
+    """Return E at the optima, `(c,)`."""
+    if learn != "projection":
+        return posterior_divergence(target, family.kernel, parameters, masks).value
+    if family.log_prior is None:
+        return value
+    return value + 2.0 * family.log_prior(parameters, masks).value
 
 
 def solve_null(target: Target, family: Family, learn: Learn = "projection") -> Projection:

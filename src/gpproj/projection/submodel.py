@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpproj.data import Columns, new_inputs
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
-from gpproj.linalg import namespace
-from gpproj.prediction import LatentPredictor, Prediction, Predictive
+from gpproj.linalg import Array, namespace
+from gpproj.prediction import Component, LatentPredictor, Predictive
 from gpproj.projection.objective import conditioned
 from gpproj.projection.solving import Projection
-from gpproj.reference import Reference
+from gpproj.reference import Reference, Share
+
+
+class Part(NamedTuple):
+    """The submodel of one cluster of the reference's draws, on the model's scale."""
+
+    weight: float
+    predictor: LatentPredictor
+    noise: float
+    """Noise variance: the cluster's."""
+    extra: float
+    """Extra variance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,29 +49,33 @@ class Submodel(Predictive):
     """Values and gradients that the optimisation took."""
     data_columns: Columns
     """Names and scaling of all inputs of the reference."""
-    predictor: LatentPredictor
-    """The conditioned process, on the model's scale."""
-    model_noise: float
-    """Noise variance on the model's scale: the reference's."""
-    model_extra: float
-    """Extra variance on the model's scale."""
+    parts: tuple[Part, ...]
+    """The conditioned processes, on the model's scale: one for each cluster of the draws."""
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel on the submodel's inputs: variances in squared units of `y`."""
-        predictor = self.predictor
-        kernel = predictor.kernel.with_log_parameters(predictor.log_parameters, len(self.inputs))
-        return kernel.scaled(self._variance_unit)
+        """The kernel on the submodel's inputs: variances in squared units of `y`.
+
+        Of several clusters, the one at the mean of the logarithms.
+        """
+        first = self.parts[0].predictor
+        logs = np.sum([part.weight * part.predictor.log_parameters for part in self.parts], axis=0)
+        return first.kernel.with_log_parameters(logs, len(self.inputs)).scaled(self._variance_unit)
 
     @property
     def extra_variance(self) -> float:
         """What the dropped inputs explained, now independent noise on the latent function."""
-        return self.model_extra * self._variance_unit
+        return self._variance_unit * sum(part.weight * part.extra for part in self.parts)
 
     @property
     def noise_variance(self) -> float:
         """Noise variance, in squared units of `y`: the reference's."""
-        return self.model_noise * self._variance_unit
+        return self._variance_unit * sum(part.weight * part.noise for part in self.parts)
+
+    @property
+    def clusters(self) -> int:
+        """How many Gaussian processes the submodel is a mixture of."""
+        return len(self.parts)
 
     @property
     def likelihood(self) -> Gaussian:
@@ -71,8 +87,11 @@ class Submodel(Predictive):
         """Names and scaling of all inputs of the reference."""
         return self.data_columns
 
-    def _latent(self, X: Any) -> Prediction:
-        return self.predictor(new_inputs(self.columns, X, self.inputs))
+    def _read(self, X: Any) -> Array:
+        return new_inputs(self.columns, X, self.inputs)
+
+    def _components(self) -> Iterator[Component]:
+        return (Component(part.weight, part.predictor, part.noise) for part in self.parts)
 
     @property
     def _variance_unit(self) -> float:
@@ -86,18 +105,37 @@ class Submodel(Predictive):
 
 
 def submodel_of(
-    reference: Reference, projection: Projection, positions: tuple[int, ...]
+    reference: Reference,
+    projections: Sequence[tuple[Share, Projection]],
+    positions: tuple[int, ...],
 ) -> Submodel:
-    """Condition a learned submodel on the reference's data and keep what prediction needs.
+    """Condition learned submodels on the reference's data and keep what prediction needs.
 
     Parameters
     ----------
     reference : Reference
-    projection : Projection
+    projections : sequence of (Share, Projection)
+        One for each cluster of the reference's draws.
     positions : tuple of int
-        Its inputs, in the order the user knows them.
+        Inputs, in the order the user knows them.
     """
-    target, d = reference.target, reference.training.d
+
+    def mean(field: str) -> float:
+        return float(sum(share.weight * getattr(found, field) for share, found in projections))
+
+    return Submodel(
+        inputs=tuple(reference.feature_names[position] for position in positions),
+        posterior_kl=mean("posterior_kl"),
+        projection_error=mean("projection_error"),
+        converged=all(found.converged for _, found in projections),
+        evaluations=sum(found.evaluations for _, found in projections),
+        data_columns=reference.training.columns,
+        parts=tuple(_part(share, found, positions) for share, found in projections),
+    )
+
+
+def _part(share: Share, projection: Projection, positions: tuple[int, ...]) -> Part:
+    target, d = share.target, int(share.target.X.shape[1])
     state = conditioned(
         target, projection.kernel, projection.parameters[None, :], projection.active[None, :]
     )
@@ -106,22 +144,13 @@ def submodel_of(
     small = kernel.restricted(positions, d)
     xp = namespace(target.X)
     chosen = xp.asarray(positions, dtype=xp.int64, device=target.X.device)
-    return Submodel(
-        inputs=tuple(reference.feature_names[position] for position in positions),
-        posterior_kl=projection.posterior_kl,
-        projection_error=projection.projection_error,
-        converged=projection.converged,
-        evaluations=projection.evaluations,
-        data_columns=reference.training.columns,
-        predictor=LatentPredictor(
-            kernel=small,
-            log_parameters=small.log_parameters(len(positions)),
-            mask=projection.active[list(positions)],
-            X=xp.take(target.X, chosen, axis=1),
-            coefficients=state.coefficients[0, :],
-            root=state.root[0, :, :],
-            extra=extra + target.nugget,
-        ),
-        model_noise=reference.model_noise,
-        model_extra=extra,
+    predictor = LatentPredictor(
+        kernel=small,
+        log_parameters=small.log_parameters(len(positions)),
+        mask=projection.active[list(positions)],
+        X=xp.take(target.X, chosen, axis=1),
+        coefficients=state.coefficients[0, :],
+        root=state.root[0, :, :],
+        extra=extra + target.nugget,
     )
+    return Part(share.weight, predictor, share.noise, extra)

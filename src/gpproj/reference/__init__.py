@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from gpproj.reference.conditioning import condition
+from gpproj.reference.draws import Clusters, Draws, check_clusters
 from gpproj.reference.fitting import fit
 from gpproj.reference.model import Reference
-from gpproj.reference.target import Target
+from gpproj.reference.sampling import sample
+from gpproj.reference.target import Share, Target
 
-__all__ = ["Reference", "Target", "condition", "fit"]
+__all__ = [
+    "Clusters",
+    "Draws",
+    "Reference",
+    "Share",
+    "Target",
+    "check_clusters",
+    "condition",
+    "fit",
+    "sample",
+]

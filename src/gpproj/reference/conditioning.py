@@ -11,6 +11,9 @@ from gpproj.data import TrainingSet, training_set
 from gpproj.inference import exact
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
+from gpproj.linalg import Host
+from gpproj.optimise import Outcome
+from gpproj.reference.draws import Draws
 from gpproj.reference.model import Reference
 
 
@@ -75,29 +78,25 @@ def condition(
         standardize=standardize,
         nugget=nugget,
     )
-    return conditioned(
-        training, kernel.scaled(1.0 / unit), likelihood.variance / unit, nugget, recipe
+    parameters = np.append(
+        kernel.scaled(1.0 / unit).log_parameters(training.d), np.log(likelihood.variance / unit)
     )
+    return reference_of(training, kernel, parameters, nugget, recipe)
 
 
-def conditioned(
+def reference_of(
     training: TrainingSet,
-    model_kernel: Kernel,
-    model_noise: float,
+    structure: Kernel,
+    parameters: Host,
     nugget: float,
     recipe: Any,
-    optimum: Any = None,
+    optimum: Outcome | None = None,
 ) -> Reference:
-    """Return the reference at hyperparameters on the model's scale."""
-    problem = problem_of(training, model_kernel, nugget)
-    parameters = np.append(model_kernel.log_parameters(training.d), np.log(model_noise))
-    latent = exact.posterior(problem, parameters)
-    return Reference(training, model_kernel, model_noise, nugget, latent, recipe, optimum)
-
-
-def problem_of(training: TrainingSet, kernel: Kernel, nugget: float) -> exact.Problem:
-    """Return the inference problem of a training set; constant inputs are out."""
-    return exact.Problem(kernel, training.X, training.y, np.asarray(training.varying), nugget)
+    """Return the reference at one vector of log hyperparameters on the model's scale, `(p,)`."""
+    draws = Draws.equal(parameters[None, :])
+    reference = Reference(training, structure, draws, nugget, recipe, optimum)
+    _ = reference.latent  # a covariance that cannot be factorised says so here
+    return reference
 
 
 def check_inference(inference: str) -> None:

@@ -1,8 +1,9 @@
-"""`fit`: hyperparameters by maximum marginal likelihood, from several starts at once."""
+"""`fit`: the most plausible hyperparameters, from several starts at once."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,17 @@ from gpproj.kernels import Constant, Kernel, SquaredExponential
 from gpproj.likelihoods import named_likelihood
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.optimise import Outcome, advance, begin
-from gpproj.priors import NOISE_LIMITS, Scales, bounds, in_data_units, scales
-from gpproj.reference.conditioning import check_inference, check_nugget, conditioned, problem_of
+from gpproj.priors import (
+    NOISE_LIMITS,
+    Bounds,
+    PriorLike,
+    Scales,
+    bounds,
+    in_data_units,
+    prior_of,
+    scales,
+)
+from gpproj.reference.conditioning import check_inference, check_nugget, reference_of
 from gpproj.reference.model import Reference
 
 WARM_UP = 15
@@ -47,6 +57,7 @@ def fit(
     kernel: Kernel | None = None,
     standardize: bool = True,
     *,
+    prior: PriorLike = None,
     inference: str = "auto",
     nugget: float = exact.NUGGET,
 ) -> Reference:
@@ -64,6 +75,9 @@ def fit(
     standardize : bool
         Scale inputs and target to mean zero and variance one inside. Without it the bounds and
         starts follow the scale of the data, but a target far from zero needs a constant.
+    prior : {"weak", "log-uniform"}, mapping or None
+        Of the hyperparameters, see `gpproj.priors`; the fit is then maximum a posteriori. None is
+        maximum marginal likelihood.
     inference : {"auto", "exact"}
         How the marginal likelihood is computed; "auto" chooses.
     nugget : float
@@ -96,7 +110,7 @@ def fit(
         own = kernel.scaled(1.0 / unit).log_parameters(training.d)
         candidates = np.vstack([candidates, np.append(own, np.log(start.variance / unit))])
     with one_blas_thread():
-        optimum = maximise_evidence(training, structure, nugget, candidates)
+        optimum = maximise_posterior(training, structure, nugget, candidates, prior)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
         raise ValueError("kernel: its covariance could not be factorised at any start")
@@ -106,17 +120,16 @@ def fit(
             UserWarning,
             stacklevel=2,
         )
-    fitted = structure.with_log_parameters(optimum.x[best, :-1], training.d)
-    noise = float(np.exp(optimum.x[best, -1]))
     recipe = partial(
         fit,
         likelihood=likelihood,
         kernel=kernel,
         standardize=standardize,
+        prior=prior,
         inference=inference,
         nugget=nugget,
     )
-    return conditioned(training, fitted, noise, nugget, recipe, optimum)
+    return reference_of(training, structure, optimum.x[best], nugget, recipe, optimum)
 
 
 def default_starts(kernel: Kernel, units: Scales) -> Host:
@@ -135,19 +148,52 @@ def default_starts(kernel: Kernel, units: Scales) -> Host:
     return np.stack(starts)
 
 
-def maximise_evidence(
-    training: TrainingSet, kernel: Kernel, nugget: float, starts: Host
+def maximise_posterior(
+    training: TrainingSet, kernel: Kernel, nugget: float, starts: Host, prior: PriorLike
 ) -> Outcome:
-    """Minimise the negative log marginal likelihood; the best starts go on to convergence."""
-    problem = problem_of(training, kernel, nugget)
+    """Minimise `-log p(y) - log prior`; the best starts go on to convergence."""
+    density = log_density_of(training, kernel, nugget, prior)
+    lower, upper = box_of(training, kernel, prior)
 
     def objective(parameters: Host, lanes: Any) -> tuple[Host, Host]:
-        evidence = exact.log_marginal_likelihood(problem, parameters)
-        return -evidence.value, -evidence.gradient
+        value, gradient = density(parameters)
+        return -value, -gradient
 
-    units = scales(training)
-    box, noise = bounds(kernel, units), np.log(np.multiply(NOISE_LIMITS, units.spread))
-    lower, upper = np.append(box.lower, noise[0]), np.append(box.upper, noise[1])
     state = advance(objective, begin(objective, starts, lower, upper), WARM_UP)
     order = np.argsort(state.outcome().value, kind="stable")
     return advance(objective, state.keep(order[:KEPT]), MAX_ITERATIONS).outcome()
+
+
+def log_density_of(
+    training: TrainingSet, kernel: Kernel, nugget: float, prior: PriorLike
+) -> Callable[[Host], exact.Evidence]:
+    """Return the log posterior density of log hyperparameters, up to a constant, `(b, p)` each.
+
+    Parameters
+    ----------
+    training : TrainingSet
+    kernel : Kernel
+    nugget : float
+    prior : {"weak", "log-uniform"}, mapping or None
+    """
+    mask = np.asarray(training.varying)
+    problem = exact.Problem(kernel, training.X, training.y, mask, nugget)
+    log_prior = prior_of(prior, kernel, scales(training), "noise_variance")
+
+    def density(parameters: Host) -> exact.Evidence:
+        evidence = exact.log_marginal_likelihood(problem, parameters)
+        if log_prior is None:
+            return evidence
+        weight = log_prior(parameters, problem.masks(parameters.shape[0]))
+        return exact.Evidence(evidence.value + weight.value, evidence.gradient + weight.gradient)
+
+    return density
+
+
+def box_of(training: TrainingSet, kernel: Kernel, prior: PriorLike) -> Bounds:
+    """Return the bounds of the log hyperparameters, the noise variance last, `(p,)` each."""
+    units = scales(training)
+    box, noise = bounds(kernel, units), np.log(np.multiply(NOISE_LIMITS, units.spread))
+    wide = Bounds(np.append(box.lower, noise[0]), np.append(box.upper, noise[1]))
+    log_prior = prior_of(prior, kernel, units, "noise_variance")
+    return wide if log_prior is None else wide.within(log_prior.bounds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,17 @@ from gpproj.data import Columns, TrainingSet, new_inputs
 from gpproj.inference import exact
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
-from gpproj.linalg import Array, Covariance, Host, namespace
-from gpproj.prediction import LatentPredictor, Prediction, Predictive
-from gpproj.reference.target import Target
+from gpproj.linalg import Array, Covariance, Host
+from gpproj.prediction import Component, LatentPredictor, Predictive
+from gpproj.reference.draws import (
+    Clusters,
+    Draws,
+    check_clusters,
+    clusters_of,
+    integrate,
+    leave_one_out,
+)
+from gpproj.reference.target import Share, Target, target_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,24 +35,26 @@ if TYPE_CHECKING:
 class Reference(Predictive):
     """A Gaussian process on all inputs, conditioned on data.
 
-    Made by `gpproj.condition` or `gpproj.fit`, not by hand. Everything public is in the user's
-    units; the fields are on the model's scale, which is standardised if that was asked for.
+    Made by `gpproj.condition`, `gpproj.fit` or `gpproj.sample`, not by hand. Everything public is
+    in the user's units; the fields are on the model's scale, which is standardised if that was
+    asked for.
     """
 
     training: TrainingSet
     """Data on the model's scale."""
-    model_kernel: Kernel
-    """The kernel on the model's scale."""
-    model_noise: float
-    """The noise variance on the model's scale."""
+    structure: Kernel
+    """The kernel's structure; the values are in the draws."""
+    draws: Draws
+    """Hyperparameters on the model's scale: one vector, or posterior draws."""
     nugget: float
     """Variance of the common nugget as a fraction of the noise variance."""
-    latent: exact.Posterior
-    """The latent posterior at the training inputs, on the model's scale."""
     recipe: Callable[[Any, Any], Reference]
     """Makes a reference of other data in the same way."""
     optimum: Outcome | None = None
-    """How the search for the hyperparameters ended, start by start; None if they were given."""
+    """How the search for the hyperparameters ended, start by start; None if there was none."""
+    posterior: Any = None
+    """Posterior draws of the hyperparameters as ArviZ data, in the user's units; None when they are
+    fixed values."""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -53,7 +63,10 @@ class Reference(Predictive):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel: variances in squared units of `y`, length-scales per standardised input."""
+        """The kernel: variances in squared units of `y`, length-scales per standardised input.
+
+        Of posterior draws, the one at the mean of the logarithms.
+        """
         return self.model_kernel.scaled(self._variance_unit)
 
     @property
@@ -63,17 +76,12 @@ class Reference(Predictive):
 
     @property
     def noise_variance(self) -> float:
-        """Noise variance, in squared units of `y`."""
+        """Noise variance, in squared units of `y`; the mean of posterior draws."""
         return self.model_noise * self._variance_unit
 
     @property
     def classes(self) -> None:
         """Class labels of the target; None in regression."""
-        return None
-
-    @property
-    def posterior(self) -> None:
-        """Posterior draws of the hyperparameters; None when they are fixed values."""
         return None
 
     @property
@@ -92,12 +100,15 @@ class Reference(Predictive):
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """Log density of all targets under the prior, in the user's units."""
+        """Log density of all targets under the prior with `kernel`, in the user's units."""
         jacobian = self.training.n * np.log(self.training.scaling.target_scale)
-        return float(self.latent.log_marginal_likelihood - jacobian)
+        return float(self._central.log_marginal_likelihood - jacobian)
 
     def loo(self) -> exact.LeaveOneOut:
-        """Predict every training target from all the others, hyperparameters held.
+        """Predict every training target from all the others.
+
+        Hyperparameters that are fixed values are held; posterior draws are weighted anew for every
+        target.
 
         Returns
         -------
@@ -105,13 +116,15 @@ class Reference(Predictive):
             `mean`, `variance` (of `y`, noise included) and `log_density`, each `(n,)`.
         """
         scaling = self.training.scaling
-        mean, variance, log_density = exact.leave_one_out(
-            self.training.y, self.latent.coefficients, self.latent.root
-        )
+        if self.draws.count > 1:
+            found = leave_one_out(self.problem, self.draws)
+        else:
+            given = self._central
+            found = exact.leave_one_out(self.training.y, given.coefficients, given.root)
         return exact.LeaveOneOut(
-            scaling.restore_mean(mean),
-            scaling.restore_variance(variance),
-            scaling.restore_log_density(log_density),
+            scaling.restore_mean(found.mean),
+            scaling.restore_variance(found.variance),
+            scaling.restore_log_density(found.log_density),
         )
 
     def ard_relevance(self) -> pd.Series[float]:
@@ -146,18 +159,56 @@ class Reference(Predictive):
         return self.recipe(X, y)
 
     @cached_property
+    def problem(self) -> exact.Problem:
+        """The inference problem, on the model's scale; constant inputs are out."""
+        training = self.training
+        mask = np.asarray(training.varying)
+        return exact.Problem(self.structure, training.X, training.y, mask, self.nugget)
+
+    @cached_property
+    def model_kernel(self) -> Kernel:
+        """The kernel on the model's scale."""
+        return self.structure.with_log_parameters(self.draws.centre[:-1], self.training.d)
+
+    @property
+    def model_noise(self) -> float:
+        """The noise variance on the model's scale."""
+        return self.latent.noise
+
+    @cached_property
+    def latent(self) -> exact.Latent:
+        """The latent posterior at the training inputs, on the model's scale."""
+        if self.draws.count > 1:
+            return integrate(self.problem, self.draws)
+        return exact.posterior(self.problem, self.draws.parameters[0], self._central)
+
+    @cached_property
     def target(self) -> Target:
         """What projections are held to, on the model's scale."""
-        y = self.training.y
-        precision = namespace(y).full_like(y, 1.0 / self.model_noise)
-        return Target(
-            X=self.training.X,
-            latent_mean=self.latent.latent_mean,
-            latent_cov=self.latent.latent_cov,
-            site_precision=precision,
-            site_shift=precision * y,
-            nugget=self.nugget * self.model_noise,
-        )
+        return target_of(self.problem, self.latent)
+
+    def shares(self, clusters: Clusters) -> list[Share]:
+        """Return the clusters of the draws, each with what its projections are held to.
+
+        Parameters
+        ----------
+        clusters : int, "draws" or None
+        """
+        check_clusters(clusters)
+        count = self.draws.count if clusters == "draws" else (clusters or 1)
+        if count == 1 or self.draws.count == 1:
+            return [Share(1.0, self.target, self.model_noise, self.draws.centre)]
+        found = []
+        for rows in clusters_of(self.problem, self.draws, count):
+            own = self.draws.take(rows)
+            weight, latent = self.draws.weights[rows].sum(), integrate(self.problem, own)
+            target = target_of(self.problem, latent)
+            found.append(Share(float(weight), target, latent.noise, own.centre))
+        return found
+
+    @cached_property
+    def _central(self) -> exact.Conditioned:
+        return exact.conditioned(self.problem, self.draws.centre)
 
     @property
     def _variance_unit(self) -> float:
@@ -168,22 +219,30 @@ class Reference(Predictive):
         """Names and scaling of the inputs."""
         return self.training.columns
 
-    def _latent(self, X: Any) -> Prediction:
-        predictor = LatentPredictor(
-            kernel=self.model_kernel,
-            log_parameters=self.model_kernel.log_parameters(self.training.d),
-            mask=np.asarray(self.training.varying),
-            X=self.training.X,
-            coefficients=self.latent.coefficients,
-            root=self.latent.root,
-            extra=self.nugget * self.model_noise,
-        )
-        return predictor(new_inputs(self.training, X))
+    def _read(self, X: Any) -> Array:
+        return new_inputs(self.training, X)
+
+    def _components(self) -> Iterator[Component]:
+        for parameters, weight in self.draws:
+            single = self.draws.count == 1
+            given = self._central if single else exact.conditioned(self.problem, parameters)
+            noise = float(np.exp(parameters[-1]))
+            predictor = LatentPredictor(
+                kernel=self.structure,
+                log_parameters=parameters[:-1],
+                mask=self.problem.mask,
+                X=self.training.X,
+                coefficients=given.coefficients,
+                root=given.root,
+                extra=self.nugget * noise,
+            )
+            yield Component(weight, predictor, noise)
 
     def __repr__(self) -> str:
-        """Name the sizes, the noise and the kernel."""
+        """Name the sizes, the noise and the evidence."""
+        drawn = f"draws={self.draws.count}, " if self.draws.count > 1 else ""
         return (
-            f"Reference(n={self.training.n}, inputs={self.training.d}, "
+            f"Reference(n={self.training.n}, inputs={self.training.d}, {drawn}"
             f"noise sd={np.sqrt(self.noise_variance):.4g}, "
             f"log marginal likelihood={self.log_marginal_likelihood:.2f})"
         )

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from gpproj.linalg import Array, Covariance, cholesky, in_lapack_order, lower_triangle, namespace
+from gpproj.inference import exact
+from gpproj.linalg import (
+    Array,
+    Covariance,
+    Host,
+    cholesky,
+    in_lapack_order,
+    lower_triangle,
+    namespace,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,3 +72,27 @@ class Target:
         spread = xp.sum(self.site_precision * self.latent_cov.diagonal())
         misfit = xp.sum((self.site_root * self.latent_mean - self.site_target) ** 2)
         return float(spread + misfit) - self.log_det - int(self.latent_mean.shape[0])
+
+
+class Share(NamedTuple):
+    """A cluster of the reference's draws: its weight, and what its projections are held to."""
+
+    weight: float
+    target: Target
+    noise: float
+    """Noise variance on the model's scale."""
+    known: Host
+    """Mean of its log hyperparameters, the log noise variance last, `(p,)`."""
+
+
+def target_of(problem: exact.Problem, latent: exact.Latent) -> Target:
+    """Return what projections are held to, with Gaussian noise: tau = 1 / sigma^2, nu = tau y."""
+    precision = namespace(problem.y).full_like(problem.y, 1.0 / latent.noise)
+    return Target(
+        X=problem.X,
+        latent_mean=latent.latent_mean,
+        latent_cov=latent.latent_cov,
+        site_precision=precision,
+        site_shift=precision * problem.y,
+        nugget=problem.nugget * latent.noise,
+    )

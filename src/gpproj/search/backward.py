@@ -10,8 +10,9 @@ import numpy as np
 from gpproj.execute import Progress, check_jobs
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
-from gpproj.projection import checked_kernel, family_of, project_positions
-from gpproj.reference import Reference
+from gpproj.priors import PriorLike
+from gpproj.projection import PRIOR, family_of, project_positions
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.forward import check_strategy
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.steps import Field, exhaust, gains, race, recorded, winner
@@ -28,6 +29,8 @@ def backward_search(
     groups: Mapping[str, Inputs] | None = None,
     always: Inputs = (),
     costs: Mapping[str, float] | None = None,
+    prior: PriorLike = PRIOR,
+    clusters: Clusters = None,
     kernel: Kernel | None = None,
 ) -> SearchPath:
     """Start from all inputs and remove, one by one, the input whose loss is least.
@@ -40,7 +43,7 @@ def backward_search(
     reference : Reference
     min_inputs : int
         Where to stop removing: inputs, or groups of them.
-    strategy, n_jobs, progress, groups, always, costs, kernel
+    strategy, n_jobs, progress, groups, always, costs, prior, clusters, kernel
         As for `gpproj.forward_search`. With costs, the smallest loss per cost decides.
 
     Returns
@@ -58,11 +61,12 @@ def backward_search(
     4
     """
     check_jobs(n_jobs)
+    check_clusters(clusters)
     check_strategy(strategy)
     forced, units = units_of(reference, groups, always, costs)
     if not 0 <= min_inputs <= len(units):
         raise ValueError(f"min_inputs must be from 0 to {len(units)}, got {min_inputs!r}")
-    family = family_of(reference, checked_kernel(kernel, reference))
+    family = family_of(reference, kernel, prior)
     stay, removed, tried = list(units), [], []
     steps = len(units) - min_inputs
     hopes = {unit.name: np.inf for unit in units}
@@ -91,10 +95,12 @@ def backward_search(
             display.step(step, removed[-1].name, float(share))
     return SearchPath(
         reference=reference,
+        family=family,
         units=tuple(reversed(removed)),
         projections=tuple(reversed(projections)),
         null_error=null.projection_error,
         full_error=full_error,
         always=chosen,
         tried=tuple(tried),
+        clusters=clusters,
     )

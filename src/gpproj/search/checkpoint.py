@@ -34,7 +34,7 @@ def fingerprint(
         to_host(target.site_precision),
         to_host(target.site_shift),
         target.nugget,
-        repr(family.kernel.parameters(reference.training.d)),
+        family.identity,
         family.known,
         reference.feature_names,
         strategy,
@@ -119,6 +119,7 @@ class Checkpoint:
         known = {unit.name: unit for unit in units}
         return SearchPath(
             reference=reference,
+            family=self.family,
             units=tuple(known[name] for name in content["order"]),
             projections=projections,
             null_error=content["null_error"],

@@ -14,9 +14,10 @@ import numpy as np
 from gpproj.execute import Progress, check_jobs, time_text
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host, one_blas_thread
-from gpproj.projection import Family, checked_kernel, family_of, project_positions
+from gpproj.priors import PriorLike
+from gpproj.projection import PRIOR, Family, family_of, project_positions
 from gpproj.projection.objective import posterior_divergence
-from gpproj.reference import Reference
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.steps import (
@@ -46,6 +47,8 @@ def forward_search(
     always: Inputs = (),
     costs: Mapping[str, float] | None = None,
     stop_below: float | None = None,
+    prior: PriorLike = PRIOR,
+    clusters: Clusters = None,
     kernel: Kernel | None = None,
     extend: SearchPath | None = None,
 ) -> SearchPath:
@@ -76,8 +79,11 @@ def forward_search(
         error per cost.
     stop_below : float, optional
         Stop when the relative error is below this fraction.
-    kernel : Kernel, optional
+    prior, kernel
         As for `gpproj.project`.
+    clusters : int, "draws" or None
+        As for `gpproj.project`: what `path[k]` is a mixture of. The search itself compares
+        projections of all draws at once.
     extend : SearchPath, optional
         A path of the same reference and settings to go on from.
 
@@ -95,17 +101,17 @@ def forward_search(
     True
     """
     check_jobs(n_jobs)
+    check_clusters(clusters)
     check_strategy(strategy)
     _check_fraction(stop_below)
     forced, units = units_of(reference, groups, always, costs)
     steps = _steps(max_inputs, len(units))
-    structure = checked_kernel(kernel, reference)
-    family = family_of(reference, structure)
+    family = family_of(reference, kernel, prior)
     saved = None
     if checkpoint is not None:
         settings = fingerprint(reference, family, strategy, forced, units)
         saved = Checkpoint(Path(checkpoint), settings, family)
-    path = _resumed(reference, saved, extend, forced, units)
+    path = _resumed(reference, family, saved, extend, forced, units)
     done = 0 if path is None else len(path.units)
     display = Progress("forward search", steps, done=done, enabled=progress)
     with display, one_blas_thread():
@@ -126,11 +132,12 @@ def forward_search(
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
-    return path
+    return replace(path, clusters=clusters)
 
 
 def _resumed(
     reference: Reference,
+    family: Family,
     saved: Checkpoint | None,
     extend: SearchPath | None,
     forced: tuple[int, ...],
@@ -142,9 +149,11 @@ def _resumed(
     if extend is None:
         return None
     same = extend.reference is reference and extend.always == forced
-    if not (same and set(extend.units) <= set(units)):
+    alike = extend.family.identity == family.identity
+    if not (same and alike and set(extend.units) <= set(units)):
         raise ValueError(
-            "extend must be a path of the same reference with the same always, groups and costs"
+            "extend must be a path of the same reference with the same always, groups, costs, "
+            "prior and kernel"
         )
     return extend
 
@@ -153,7 +162,8 @@ def _beginning(reference: Reference, family: Family, forced: tuple[int, ...]) ->
     """Return the path before its first step."""
     null, full_error = ends(reference, family)
     first = project_positions(reference, family, forced, parent=null) if forced else null
-    return SearchPath(reference, (), (first,), null.projection_error, full_error, forced)
+    errors = null.projection_error, full_error
+    return SearchPath(reference, family, (), (first,), *errors, forced)
 
 
 def _grown(

@@ -6,15 +6,16 @@ from collections.abc import Iterable
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
+from gpproj.priors import PriorLike
 from gpproj.projection import (
+    PRIOR,
     Learn,
     Projection,
     check_learn,
-    checked_kernel,
     family_of,
     project_positions,
 )
-from gpproj.reference import Reference
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.units import Unit
 
@@ -24,6 +25,8 @@ def project_path(
     order: Iterable[str | int],
     learn: Learn = "projection",
     *,
+    prior: PriorLike = PRIOR,
+    clusters: Clusters = None,
     kernel: Kernel | None = None,
 ) -> SearchPath:
     """Project onto growing sets of inputs in a given order: ARD's, a rival's, the user's own.
@@ -35,7 +38,7 @@ def project_path(
         Names or positions, the first input first.
     learn : {"projection", "marginal_likelihood"}
         As for `gpproj.project`.
-    kernel : Kernel, optional
+    prior, clusters, kernel
         As for `gpproj.project`.
 
     Returns
@@ -52,8 +55,9 @@ def project_path(
     3
     """
     check_learn(learn)
+    check_clusters(clusters)
     positions = reference.training.positions(order)
-    family = family_of(reference, checked_kernel(kernel, reference))
+    family = family_of(reference, kernel, prior)
     units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
     with one_blas_thread():
         null, full_error = ends(reference, family, learn)
@@ -61,4 +65,13 @@ def project_path(
         for size in range(1, len(positions) + 1):
             chosen = positions[:size]
             found.append(project_positions(reference, family, chosen, learn, found[-1]))
-    return SearchPath(reference, units, tuple(found), null.projection_error, full_error)
+    return SearchPath(
+        reference=reference,
+        family=family,
+        units=units,
+        projections=tuple(found),
+        null_error=null.projection_error,
+        full_error=full_error,
+        learn=learn,
+        clusters=clusters,
+    )

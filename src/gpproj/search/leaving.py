@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from gpproj.execute import run
 from gpproj.kernels import Kernel
-from gpproj.projection import Family, checked_kernel, family_of, project_positions
+from gpproj.priors import PriorLike
+from gpproj.projection import PRIOR, Family, family_of, project_positions
 from gpproj.reference import Reference
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def leave_input_out(
-    reference: Reference, *, kernel: Kernel | None = None, n_jobs: int | None = 1
+    reference: Reference,
+    *,
+    n_jobs: int | None = 1,
+    prior: PriorLike = PRIOR,
+    kernel: Kernel | None = None,
 ) -> pd.Series[float]:
     """Return the projection error of every submodel that misses one input.
 
@@ -25,10 +30,10 @@ def leave_input_out(
     Parameters
     ----------
     reference : Reference
-    kernel : Kernel, optional
-        As for `gpproj.project`.
     n_jobs : int or None
         Workers; -1 for all cores, None for what the configured backend says.
+    prior, kernel
+        As for `gpproj.project`.
 
     Returns
     -------
@@ -45,7 +50,7 @@ def leave_input_out(
     """
     import pandas as pd
 
-    family = family_of(reference, checked_kernel(kernel, reference))
+    family = family_of(reference, kernel, prior)
     everything = range(reference.training.d)
     remaining = [tuple(k for k in everything if k != left) for left in everything]
     errors = run(partial(_error, reference, family), remaining, n_jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,11 +15,12 @@ from gpproj.projection import (
     Learn,
     Projection,
     Submodel,
+    project_clusters,
     project_positions,
     solve_null,
     submodel_of,
 )
-from gpproj.reference import Reference
+from gpproj.reference import Clusters, Reference
 from gpproj.search.units import Unit
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class SearchPath:
     """
 
     reference: Reference
+    family: Family
+    """Structure and prior of the submodels."""
     units: tuple[Unit, ...]
     """What entered at each step: an input, or a group of them."""
     projections: tuple[Projection, ...]
@@ -65,6 +69,10 @@ class SearchPath:
     """Positions of inputs that are in from the start."""
     tried: tuple[Tried, ...] = ()
     """Every candidate of every step."""
+    learn: Learn = "projection"
+    """How the submodels were learned."""
+    clusters: Clusters = None
+    """How many Gaussian processes each submodel is a mixture of; see `gpproj.project`."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -102,15 +110,45 @@ class SearchPath:
 
     def __getitem__(self, size: int) -> Submodel:
         """Return the submodel after `size` steps."""
+        return self.submodel(size, self.clusters)
+
+    def submodel(self, size: int, clusters: Clusters = None, n_jobs: int | None = 1) -> Submodel:
+        """Return the submodel after some steps, projected from some number of clusters.
+
+        Parameters
+        ----------
+        size : int
+            How many steps.
+        clusters : int, "draws" or None
+            As for `gpproj.project`: every cluster of the reference's draws is projected anew onto
+            the inputs that the search has found.
+        n_jobs : int or None
+            Workers; -1 for all cores.
+
+        Returns
+        -------
+        Submodel
+        """
         try:
             steps = operator.index(size)
         except TypeError:
             raise TypeError(f"size must be a whole number of steps, got {size!r}") from None
         if not 0 <= steps < len(self):
             raise IndexError(f"size must be from 0 to {len(self) - 1}, got {steps}")
-        with one_blas_thread():
+        if (steps, clusters) not in self._submodels:
             entered = (position for unit in self.units[:steps] for position in unit.positions)
-            return submodel_of(self.reference, self.projections[steps], (*self.always, *entered))
+            positions, found = (*self.always, *entered), self.projections[steps]
+            with one_blas_thread():
+                projected = project_clusters(
+                    self.reference, self.family, found, clusters, self.learn, n_jobs
+                )
+                made = submodel_of(self.reference, projected, positions)
+            self._submodels[steps, clusters] = made
+        return self._submodels[steps, clusters]
+
+    @cached_property
+    def _submodels(self) -> dict[tuple[int, Clusters], Submodel]:
+        return {}
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each size.

@@ -11,18 +11,25 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run
 from gpproj.linalg import Host
-from gpproj.optimise import State, advance, begin
-from gpproj.projection import Family, Projection, masks_of, project_positions
-from gpproj.projection.objective import posterior_divergence, projection_error, relevance_slopes
+from gpproj.optimise import Objective, State, advance
+from gpproj.projection import (
+    Family,
+    Projection,
+    begin_in,
+    masks_of,
+    objective_of,
+    project_positions,
+)
+from gpproj.projection.objective import projection_error, relevance_slopes
 from gpproj.reference import Reference
 from gpproj.search.path import Tried
 from gpproj.search.units import Unit
 
-WARM, FURTHER = 4, 10
+WARM, FURTHER = 4, 6
 """Iterations of a candidate in the first and in the second heat of a race."""
 
-FINALISTS = 3
-"""Candidates of a race that are projected from all starts to convergence."""
+FINALISTS = 2
+"""Candidates of a race that are optimised to convergence."""
 
 NOTHING_LEFT = 1e-4
 """A posterior divergence (in nats) below which there is no race: all is explained."""
@@ -56,11 +63,30 @@ class Field(NamedTuple):
         positions = self.positions(unit)
         return project_positions(self.reference, self.family, positions, parent=parent, warm=warm)
 
+    def finish(self, unit: Unit, found: Projection) -> Projection:
+        """Return that submodel, optimised from what a race has found and a few other starts."""
+        if self.parent.kernel != self.family.kernel:
+            return self.project(unit)  # the null model tells nothing of where to start
+        parent = None if self.removing else self.parent
+        return project_positions(
+            self.reference,
+            self.family,
+            self.positions(unit),
+            parent=parent,
+            warm=found,
+            starts_of=self.family.first_start,
+        )
+
     def mask(self, unit: Unit) -> NDArray[np.bool_]:
         """Return the inputs that it can use, `(1, d)`: constant ones are never used."""
         training = self.reference.training
         varying: NDArray[np.bool_] = np.asarray(training.varying)
         return masks_of([self.positions(unit)], training.d) & varying
+
+    def objective(self, mask: NDArray[np.bool_]) -> Objective:
+        """Return what is minimised for a submodel with these inputs, whatever its starts."""
+        target = self.reference.target
+        return lambda x, lanes: objective_of(target, self.family, mask)(x, np.zeros_like(lanes))
 
 
 class Candidate(NamedTuple):
@@ -127,10 +153,10 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
         starters, runners = starters[kept], [runners[k] for k in kept]
         if heat:
             runners = run(partial(_further, field, heat), runners, n_jobs)
-    finals = run(field.project, [units[u] for u in starters], n_jobs)
-    for u, runner, final in zip(starters, runners, finals, strict=True):
-        spent = runner.spent + final.evaluations
-        found[u] = Candidate(final.projection_error, spent, final._replace(evaluations=spent))
+    entries = [(units[u], runner) for u, runner in zip(starters, runners, strict=True)]
+    finals = run(partial(_finish, field), entries, n_jobs)
+    for u, final in zip(starters, finals, strict=True):
+        found[u] = Candidate(final.projection_error, final.evaluations, final)
     return found
 
 
@@ -182,6 +208,23 @@ class _Runner(NamedTuple):
     spent: int
 
 
+def _finish(field: Field, entry: tuple[Unit, _Runner]) -> Projection:
+    unit, runner = entry
+    found = Projection(
+        kernel=field.family.kernel,
+        parameters=runner.state.x[0],
+        inputs=runner.mask[0],
+        active=runner.mask[0],
+        value=float(runner.state.value[0]),
+        posterior_kl=0.5 * float(runner.state.value[0]),
+        projection_error=runner.error,
+        converged=False,
+        evaluations=runner.spent,
+    )
+    final = field.finish(unit, found)
+    return final._replace(evaluations=final.evaluations + runner.spent)
+
+
 def _starters(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp]:
     """Return the units that run, by slope and by hope in turn; constant inputs come last."""
     count = len(units) if np.isinf(hopes).all() else 2 * _width(len(units))
@@ -217,16 +260,16 @@ def _start(field: Field, unit: Unit) -> _Runner:
         starts = family.extended(parent.parameters, parent.active, mask[0])
     else:
         starts = family.starts(mask[0])
-    state = begin(_objective(field, mask), starts, *family.bounds)
+    state = begin_in(family, field.objective(mask), starts)
     best = int(np.argmin(state.value))
     state = state.keep([best])
-    state = advance(_objective(field, mask), state, WARM)
+    state = advance(field.objective(mask), state, WARM)
     spent = len(starts) - 1 + int(state.evaluations[0])
     return _Runner(mask, state, _score(field, mask, state), spent)
 
 
 def _further(field: Field, iterations: int, runner: _Runner) -> _Runner:
-    state = advance(_objective(field, runner.mask), runner.state, iterations)
+    state = advance(field.objective(runner.mask), runner.state, iterations)
     spent = runner.spent + int(state.evaluations[0] - runner.state.evaluations[0])
     return _Runner(runner.mask, state, _score(field, runner.mask, state), spent)
 
@@ -234,12 +277,3 @@ def _further(field: Field, iterations: int, runner: _Runner) -> _Runner:
 def _score(field: Field, mask: NDArray[np.bool_], state: State) -> float:
     found = projection_error(field.reference.target, field.family.kernel, state.x, mask)
     return float(found[0])
-
-
-def _objective(field: Field, mask: NDArray[np.bool_]):  # type: ignore[no-untyped-def]
-    def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
-        masks = np.repeat(mask, len(parameters), axis=0)
-        kernel = field.family.kernel
-        return posterior_divergence(field.reference.target, kernel, parameters, masks)
-
-    return objective

@@ -1,4 +1,4 @@
-"""What hyperparameters may be: bounds in proportion to the scale of the data.
+"""Bounds of hyperparameters in proportion to the scale of the data.
 
 Uniform priors on log hyperparameters have no proper posterior, and the marginal likelihood has
 optima at infinity; bounds wide enough not to matter where the data speak make both well defined.
@@ -42,12 +42,16 @@ class Scales(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Box of a kernel's log parameters."""
+    """Box of log parameters."""
 
     lower: Host
     """`(p,)`."""
     upper: Host
     """`(p,)`."""
+
+    def within(self, other: Bounds) -> Bounds:
+        """Return the box of what lies in both."""
+        return Bounds(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
 
 
 def scales(training: TrainingSet) -> Scales:

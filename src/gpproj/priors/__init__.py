@@ -1,0 +1,36 @@
+"""What hyperparameters may be: priors and bounds in proportion to the scale of the data.
+
+Values are in units of the data: length-scales per standard deviation of their input, variances per
+variance of the target.
+
+Examples
+--------
+>>> from gpproj import priors
+>>> priors.LogNormal(median=2.0, sigma=0.5)
+LogNormal(median=2.0, sigma=0.5)
+"""
+
+from __future__ import annotations
+
+from gpproj.priors.bounds import NOISE_LIMITS, Bounds, Scales, bounds, in_data_units, scales
+from gpproj.priors.distributions import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
+from gpproj.priors.joint import LogPrior, Prior, PriorLike, prior_of, weak
+
+__all__ = [
+    "NOISE_LIMITS",
+    "Bounds",
+    "Distribution",
+    "Gamma",
+    "InverseGamma",
+    "LogNormal",
+    "LogPrior",
+    "LogUniform",
+    "Prior",
+    "PriorLike",
+    "Scales",
+    "bounds",
+    "in_data_units",
+    "prior_of",
+    "scales",
+    "weak",
+]

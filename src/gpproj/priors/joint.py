@@ -1,0 +1,190 @@
+"""Priors of all hyperparameters of a model, by name, in units of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.kernels import Kernel
+from gpproj.linalg import Host
+from gpproj.priors.bounds import LIMITS, NOISE_LIMITS, Bounds, Scales, in_data_units
+from gpproj.priors.distributions import Distribution, LogNormal, LogUniform
+
+PriorLike: TypeAlias = Literal["weak", "log-uniform"] | Mapping[str, Distribution] | None
+
+NAMES = (
+    "constant_variance",
+    "signal_variance",
+    "lengthscale",
+    "slope_variance",
+    "noise_variance",
+    "extra_variance",
+)
+"""Hyperparameters that may have a prior."""
+
+KINDS = {
+    "constant_variance": "constant",
+    "signal_variance": "signal",
+    "lengthscale": "lengthscale",
+    "slope_variance": "slope",
+}
+
+
+def weak(d: int) -> dict[str, Distribution]:
+    """Return the default prior of a model with d inputs, in units of the data.
+
+    Length-scales have the median `exp(sqrt 2) sqrt d`: squared distances grow with d, and this
+    keeps functions about as wiggly whatever d is; an input that does nothing stays near it instead
+    of wandering to infinity, while a length-scale of one costs 1 to 2 nats. Variances are free over
+    several orders of magnitude. The extra variance of submodels is flat in its logarithm: the
+    projection itself knows what the dropped inputs explained.
+
+    Examples
+    --------
+    >>> weak(4)["noise_variance"]
+    LogNormal(median=0.1, sigma=2.0)
+    """
+    return {
+        "constant_variance": LogNormal(1.0, 3.0),
+        "signal_variance": LogNormal(1.0, 3.0),
+        "lengthscale": LogNormal(math.exp(math.sqrt(2.0)) * math.sqrt(max(d, 1)), math.sqrt(3.0)),
+        "slope_variance": LogNormal(1.0 / max(d, 1), 3.0),
+        "noise_variance": LogNormal(0.1, 2.0),
+        "extra_variance": LogUniform(1e-12, 1e2),
+    }
+
+
+def log_uniform() -> dict[str, Distribution]:
+    """Return the paper's prior: flat in the logarithms, between bounds that make it proper."""
+    flat: dict[str, Distribution] = {
+        name: LogUniform(*LIMITS[kind]) for name, kind in KINDS.items()
+    }
+    return {
+        **flat,
+        "noise_variance": LogUniform(*NOISE_LIMITS),
+        "extra_variance": LogUniform(1e-12, 1e2),
+    }
+
+
+def named_prior(prior: PriorLike, d: int) -> dict[str, Distribution] | None:
+    """Return the distribution of every hyperparameter, or say what is wrong with `prior`."""
+    if prior is None:
+        return None
+    if isinstance(prior, str):
+        if prior not in ("weak", "log-uniform"):
+            raise ValueError(f'prior must be "weak", "log-uniform" or a mapping; got {prior!r}')
+        return weak(d) if prior == "weak" else log_uniform()
+    if not isinstance(prior, Mapping):
+        raise TypeError(f"prior must be a name, a mapping or None; got {type(prior).__name__}")
+    for name, given in prior.items():
+        if name not in NAMES:
+            raise ValueError(f"prior must name {', '.join(NAMES)}; saw {name!r}")
+        if not isinstance(given, Distribution):
+            raise TypeError(f"prior[{name!r}] must be a gpproj.priors object, got {given!r}")
+    return {**weak(d), **prior}
+
+
+class LogPrior(NamedTuple):
+    """A log density relative to its highest value, and its gradient, lane by lane."""
+
+    value: Host
+    """`(b,)`."""
+    gradient: Host
+    """`(b, p)`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The prior of one vector of log hyperparameters: a kernel's, then one variance.
+
+    Parameters
+    ----------
+    terms : tuple of Distribution
+        One for each entry.
+    log_units : array `(p,)`
+        The unit of each entry on the model's scale.
+    owners : int array `(p,)`
+        The input that each entry belongs to, -1 for none.
+    """
+
+    terms: tuple[Distribution, ...]
+    log_units: Host
+    owners: NDArray[np.intp]
+
+    def __call__(self, parameters: Host, mask: NDArray[np.bool_]) -> LogPrior:
+        """Return the log density; what belongs to inputs that are out does not count.
+
+        Parameters
+        ----------
+        parameters : array `(b, p)`
+        mask : bool array `(b, d)`
+        """
+        t = parameters - self.log_units
+        counted = np.ones(parameters.shape, dtype=bool)
+        owned = self.owners >= 0
+        counted[:, owned] = mask[:, self.owners[owned]]
+        value, gradient = np.zeros_like(t), np.zeros_like(t)
+        for distribution, columns in self._columns.items():
+            value[:, columns], gradient[:, columns] = distribution.log_ratio(t[:, columns])
+        return LogPrior(np.where(counted, value, 0.0).sum(axis=1), np.where(counted, gradient, 0.0))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Where the density is positive, `(p,)` each; infinite where it is everywhere."""
+        lower, upper = np.full_like(self.log_units, -np.inf), np.full_like(self.log_units, np.inf)
+        for distribution, columns in self._columns.items():
+            if isinstance(distribution, LogUniform):
+                lower[columns] = math.log(distribution.lower)
+                upper[columns] = math.log(distribution.upper)
+        return Bounds(lower + self.log_units, upper + self.log_units)
+
+    @cached_property
+    def _columns(self) -> dict[Distribution, list[int]]:
+        columns: dict[Distribution, list[int]] = {}
+        for column, distribution in enumerate(self.terms):
+            columns.setdefault(distribution, []).append(column)
+        return columns
+
+    def __repr__(self) -> str:
+        """Name the distributions and their units: what a fingerprint needs."""
+        units = [float(unit) for unit in self.log_units]
+        return f"Prior({self.terms!r}, {units!r})"
+
+
+def prior_of(
+    prior: PriorLike,
+    kernel: Kernel,
+    units: Scales,
+    last: Literal["noise_variance", "extra_variance"],
+) -> Prior | None:
+    """Return the prior of a kernel's log parameters followed by one variance.
+
+    Parameters
+    ----------
+    prior : {"weak", "log-uniform"}, mapping or None
+        None is no prior at all. A mapping gives distributions by name, in units of the data; what
+        it leaves out has the weak prior.
+    kernel : Kernel
+    units : Scales
+    last : str
+        Name of the variance at the end of the vector.
+    """
+    d = len(units.inputs)
+    named = named_prior(prior, d)
+    if named is None:
+        return None
+    parameters = kernel.parameters(d)
+    relative = dict.fromkeys(LIMITS, 1.0)
+    log_units = np.append(in_data_units(kernel, units, relative), math.log(units.spread))
+    owners = [-1 if one.input is None else one.input for one in parameters]
+    return Prior(
+        terms=(*(named[one.name] for one in parameters), named[last]),
+        log_units=log_units,
+        owners=np.array([*owners, -1], dtype=np.intp),
+    )

@@ -1,0 +1,214 @@
+"""`sample`: posterior draws of the hyperparameters, by the no-U-turn sampler of nutpie."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from gpproj.data import TrainingSet, training_set
+from gpproj.execute import Progress, check_jobs
+from gpproj.inference import exact
+from gpproj.kernels import Constant, Kernel, SquaredExponential
+from gpproj.likelihoods import named_likelihood
+from gpproj.linalg import Host, one_blas_thread
+from gpproj.priors import PriorLike, prior_of, scales
+from gpproj.reference.conditioning import check_inference, check_nugget
+from gpproj.reference.diagnostics import describe, warn_of_trouble
+from gpproj.reference.draws import Draws
+from gpproj.reference.fitting import default_starts, log_density_of, maximise_posterior
+from gpproj.reference.mcmc import need_mcmc
+from gpproj.reference.model import Reference
+from gpproj.reference.space import Space
+
+JITTER = 0.1
+"""Standard deviation of the chains' first points around the mode, on the log scale."""
+
+
+def sample(
+    X: Any,
+    y: Any,
+    draws: int = 100,
+    tune: int = 300,
+    chains: int = 2,
+    prior: PriorLike = "weak",
+    likelihood: Any = "gaussian",
+    kernel: Kernel | None = None,
+    standardize: bool = True,
+    *,
+    random_state: int | np.random.Generator | None = None,
+    progress: bool = True,
+    n_jobs: int | None = 1,
+    inference: str = "auto",
+    nugget: float = exact.NUGGET,
+) -> Reference:
+    """Sample the posterior of the hyperparameters of a Gaussian process.
+
+    The reference is the mixture of the processes at all draws. Projections are held to its first
+    two moments, as in the paper, or to those of clusters of draws. Needs `pip install
+    "gpproj[mcmc]"`.
+
+    Parameters
+    ----------
+    X : frame or array `(n, d)`
+    y : array `(n,)`
+    draws : int
+        Draws kept in all; rounded up to a multiple of the chains.
+    tune : int
+        Steps of each chain before its first draw.
+    chains : int
+        Independent chains; with two or more they can be compared.
+    prior : {"weak", "log-uniform"} or mapping
+        Of the hyperparameters, see `gpproj.priors`. "log-uniform" is the paper's, between wide
+        bounds.
+    likelihood : "gaussian" or likelihoods.Gaussian
+    kernel : Kernel, optional
+        Structure of the covariance; `Constant() + SquaredExponential()` when left out.
+    standardize : bool
+        Scale inputs and target to mean zero and variance one inside.
+    random_state : int, Generator or None
+    progress : bool
+        Show how far the chains are, on standard error.
+    n_jobs : int or None
+        Chains that run at the same time; the draws are the same whatever their number.
+    inference : {"auto", "exact"}
+        How the marginal likelihood is computed; "auto" chooses.
+    nugget : float
+        Small independent variance of the latent function, as a fraction of the noise variance.
+
+    Returns
+    -------
+    Reference
+        `ref.posterior` holds the draws as ArviZ data, in the user's units.
+
+    Warns
+    -----
+    UserWarning
+        When draws diverged, chains disagree (R-hat above 1.01) or the effective size is low.
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> X, y = gpproj.datasets.toy_sines(n=40, random_state=0)
+    >>> ref = gpproj.sample(X[:, 6:], y, draws=50, random_state=0)  # doctest: +SKIP
+    >>> ref.posterior.posterior["lengthscale"].mean(("chain", "draw"))  # doctest: +SKIP
+    """
+    need_mcmc("gpproj.sample")
+    for name, value, least in (("draws", draws, 4), ("tune", tune, 10), ("chains", chains, 1)):
+        check_count(name, value, least)
+    named_likelihood(likelihood)
+    structure = Constant() + SquaredExponential() if kernel is None else kernel
+    if not isinstance(structure, Kernel):
+        raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
+    if prior is None:
+        raise ValueError('prior must be "weak", "log-uniform" or a mapping; sampling needs one')
+    check_inference(inference)
+    check_nugget(nugget)
+    check_jobs(n_jobs)
+    training = training_set(X, y, standardize=standardize)
+    seed = int(np.random.default_rng(random_state).integers(2**31))
+    with one_blas_thread():
+        optimum = maximise_posterior(
+            training, structure, nugget, default_starts(structure, scales(training)), prior
+        )
+        space = space_of(training, structure, prior)
+        mode = space.free(optimum.x[int(np.argmin(optimum.value))])
+        density = space.pulled_back(log_density_of(training, structure, nugget, prior))
+        trace = run_chains(
+            density,
+            mode,
+            draws=-(-draws // chains),
+            tune=tune,
+            chains=chains,
+            seed=seed,
+            progress=progress,
+            n_jobs=n_jobs,
+        )
+    parameters = space.fixed(np.asarray(trace.posterior["free"]))
+    posterior = describe(training, structure, parameters, trace.sample_stats)
+    warn_of_trouble(posterior)
+    recipe = partial(
+        sample,
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        prior=prior,
+        likelihood=likelihood,
+        kernel=kernel,
+        standardize=standardize,
+        random_state=seed,
+        progress=progress,
+        n_jobs=n_jobs,
+        inference=inference,
+        nugget=nugget,
+    )
+    flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
+    return Reference(training, structure, flat, nugget, recipe, optimum, posterior)
+
+
+def space_of(training: TrainingSet, kernel: Kernel, prior: PriorLike) -> Space:
+    """Return the space to sample in: what belongs to constant inputs stays where it is."""
+    joint = prior_of(prior, kernel, scales(training), "noise_variance")
+    assert joint is not None  # only None has no prior
+    varying = np.append(np.asarray(training.varying), True)  # the last for parameters of no input
+    return Space(joint.bounds, joint.log_units, varying[joint.owners])
+
+
+def run_chains(
+    density: Any,
+    mode: Host,
+    *,
+    draws: int,
+    tune: int,
+    chains: int,
+    seed: int,
+    progress: bool,
+    n_jobs: int | None,
+) -> Any:
+    """Return the draws of all chains as ArviZ data with one variable, `free`."""
+    import nutpie
+    from joblib import effective_n_jobs
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    steps = chains * (draws + tune)
+    number = count(1)
+    with Progress("sampling", steps, enabled=progress) as display:
+
+        def expand(x: Host, **_: Any) -> dict[str, Host]:  # called once for every step
+            display.step(min(next(number), steps))
+            return {"free": x}
+
+        def first_point(chain_seed: int) -> Host:
+            rng = np.random.default_rng([seed, chain_seed])
+            return mode + JITTER * rng.standard_normal(mode.size)
+
+        model = from_pyfunc(
+            ndim=mode.size,
+            make_logp_fn=lambda: density,
+            make_expand_fn=lambda *_: expand,
+            expanded_dtypes=[np.dtype("float64")],
+            expanded_shapes=[(mode.size,)],
+            expanded_names=["free"],
+            make_initial_point_fn=first_point,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of libraries about themselves
+            return nutpie.sample(
+                model,
+                draws=draws,
+                tune=tune,
+                chains=chains,
+                cores=min(chains, effective_n_jobs(n_jobs)),
+                seed=seed,
+                save_warmup=False,
+                progress_bar=False,
+            )
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number of at least so many."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
