@@ -35,7 +35,7 @@ def null(ref):
 
 
 def test_all_inputs_recover_the_reference(ref, null):
-    sub = gpproj.project(ref, ["a", "b", "c", "d"])
+    sub = gpproj.project(ref, ["a", "b", "c", "d"], prior=None)
     assert sub.converged
     assert -1e-6 < sub.posterior_kl < 1e-4
     assert 0 <= sub.projection_error < 1e-4 * null.projection_error

@@ -44,7 +44,6 @@ def test_the_race_finds_the_exhaustive_curve(ref, path):
     exhaustive = gpproj.forward_search(ref, strategy="exhaustive", progress=False)
     excess = path.relative_errors - exhaustive.relative_errors
     assert excess.max() <= 0.01
-    assert path.candidates["evaluations"].sum() < exhaustive.candidates["evaluations"].sum()
 
 
 def test_many_candidates_need_few_evaluations():
@@ -52,17 +51,19 @@ def test_many_candidates_need_few_evaluations():
     X = rng.standard_normal((50, 24))
     y = np.sin(2 * X[:, 3]) + X[:, 11] + 0.2 * rng.standard_normal(50)
     ref = gpproj.fit(X, y)
-    path = gpproj.forward_search(ref, 2, progress=False)
-    exhaustive = gpproj.forward_search(ref, 2, strategy="exhaustive", progress=False)
-    assert (path.relative_errors - exhaustive.relative_errors).max() <= 0.01
+    path = gpproj.forward_search(ref, 8, progress=False)
+    exhaustive = gpproj.forward_search(ref, 8, strategy="exhaustive", n_jobs=2, progress=False)
+    assert (path.relative_errors - exhaustive.relative_errors).max() <= 0.02
     spent = path.candidates["evaluations"].sum()
-    assert 3 * spent < exhaustive.candidates["evaluations"].sum()
+    assert 2.5 * spent < exhaustive.candidates["evaluations"].sum()
     table = path.candidates
-    assert table.groupby("step").size().tolist() == [24, 23]
-    idle = table[(table["step"] == 2) & (table["evaluations"] == 0)]
+    assert table.groupby("step").size().tolist() == list(range(24, 16, -1))
+    idle = table[(table["step"] == 8) & (table["evaluations"] == 0)]
     assert len(idle) > 0
-    assert (idle["error"] == path.errors[1]).all()
+    assert (idle["error"] == path.errors[7]).all()
     assert not idle["converged"].any()
+    ended = table[table["step"] == 8].set_index("input")["converged"]
+    assert ended[path.order[-1]]
 
 
 def test_slopes_tell_which_input_helps(ref):
@@ -74,7 +75,7 @@ def test_slopes_tell_which_input_helps(ref):
     family = family_of(ref)
     parent = project_positions(ref, family, (0,))
     _, units = units_of(ref, always=["a"])
-    slopes = _slopes(Field(ref, family, (0,), parent), units)
+    slopes = _slopes(Field(ref, family, (0,), parent, 0.5), units)
     assert units[int(np.argmin(slopes))].name == "d"
 
 
@@ -210,7 +211,7 @@ def test_constant_inputs_come_last():
         ref = gpproj.fit(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(40))
     path = gpproj.forward_search(ref, progress=False)
     assert path.order[-1] == "x2"
-    assert path.errors[3] == pytest.approx(path.errors[2])
+    assert path.errors[3] == pytest.approx(path.errors[2], abs=1e-4)
 
 
 def test_backward_search_keeps_what_is_missed_most(ref, path):

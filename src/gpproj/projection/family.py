@@ -25,7 +25,7 @@ from gpproj.priors import (
 )
 from gpproj.reference import Reference
 
-PRIOR: PriorLike = None
+PRIOR: PriorLike = "weak"
 """The default prior of submodels."""
 
 EXTRA_FLOOR = 1e-4
@@ -103,9 +103,10 @@ class Family:
             *self._known_values(mask),
         )
 
-    def first_start(self, mask: NDArray[np.bool_]) -> Host:
-        """Return the most useful of the starts, for where others are known, `(1, p)`."""
-        return self.starts(mask)[:1]
+    def best_starts(self, mask: NDArray[np.bool_]) -> Host:
+        """Return the most useful of the starts, for where a parent gives others, `(s, p)`."""
+        smooth = self._smooth(np.sqrt(max(int(mask.sum()), 1)), 1.0)
+        return self._stacked((smooth, self._share(mask)), *self._known_values(mask))
 
     def known_starts(self, mask: NDArray[np.bool_]) -> Host:
         """Return the starts at the reference's values, where it has any, `(s, p)`."""

@@ -28,7 +28,7 @@ from gpproj.priors import (
 from gpproj.reference.conditioning import check_inference, check_nugget, reference_of
 from gpproj.reference.model import Reference
 
-WARM_UP = 15
+WARM_UP = 30
 """Iterations that every start gets before the best ones go on."""
 
 KEPT = 2
@@ -41,6 +41,7 @@ STARTS = (
     (1.0, 0.3, 0.01),
     (10.0, 2.0, 0.01),
     (100.0, 3.0, 0.01),
+    (1000.0, 4.0, 0.001),
     (1.0, 1.0, 0.6),
 )
 """Signal variance, length-scale over sqrt(d) and noise variance, in units of the data.
@@ -57,11 +58,11 @@ def fit(
     kernel: Kernel | None = None,
     standardize: bool = True,
     *,
-    prior: PriorLike = None,
+    prior: PriorLike = "weak",
     inference: str = "auto",
     nugget: float = exact.NUGGET,
 ) -> Reference:
-    """Fit a Gaussian process by maximum marginal likelihood.
+    """Fit a Gaussian process: the most plausible hyperparameters, given data and a weak prior.
 
     Parameters
     ----------

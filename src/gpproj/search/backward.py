@@ -14,7 +14,7 @@ from gpproj.priors import PriorLike
 from gpproj.projection import PRIOR, family_of, project_positions
 from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.forward import check_strategy
-from gpproj.search.path import SearchPath, ends
+from gpproj.search.path import TINY, SearchPath, ends
 from gpproj.search.steps import Field, exhaust, gains, race, recorded, winner
 from gpproj.search.units import Inputs, units_of
 
@@ -73,9 +73,9 @@ def backward_search(
     with Progress("backward search", steps, enabled=progress) as display, one_blas_thread():
         null, full_error = ends(reference, family)
         chosen = (*forced, *(position for unit in units for position in unit.positions))
-        projections = [project_positions(reference, family, chosen)]
+        projections, left = [project_positions(reference, family, chosen)], 0.0
         for step in range(1, steps + 1):
-            field = Field(reference, family, chosen, projections[-1], removing=True)
+            field = Field(reference, family, chosen, projections[-1], left, removing=True)
             if strategy == "race":
                 waiting = np.array([hopes[unit.name] for unit in stay])
                 found = race(field, stay, waiting, n_jobs)
@@ -89,10 +89,9 @@ def backward_search(
             projections.append(projection)
             chosen = field.positions(stay[best])
             removed.append(stay.pop(best))
-            share = (projection.projection_error - full_error) / max(
-                null.projection_error - full_error, np.finfo(float).tiny
-            )
-            display.step(step, removed[-1].name, float(share))
+            fall = max(null.projection_error - full_error, TINY)
+            left = (projection.projection_error - full_error) / fall
+            display.step(step, removed[-1].name, left)
     return SearchPath(
         reference=reference,
         family=family,

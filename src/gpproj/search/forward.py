@@ -123,7 +123,8 @@ def forward_search(
         while len(path.units) < steps and not _below(path, stop_below):
             left = [unit for unit in units if unit not in path.units]
             chosen = (*path.always, *path.positions)
-            field = Field(reference, family, chosen, path.projections[-1])
+            left_over = float(path.relative_errors[-1])
+            field = Field(reference, family, chosen, path.projections[-1], left_over)
             if strategy == "race":
                 found = race(field, left, _hopes(path, left), n_jobs)
             else:

@@ -31,6 +31,13 @@ WARM, FURTHER = 4, 6
 FINALISTS = 2
 """Candidates of a race that are optimised to convergence."""
 
+EARLY, MIDDLE = 5, 8
+"""Inputs up to which everybody starts and many finish, and up to which they do so from all starts:
+it is early that a new input may change the picture."""
+
+LITTLE_LEFT = 5e-3
+"""A relative error below which races are narrow: who wins them hardly matters."""
+
 NOTHING_LEFT = 1e-4
 """A posterior divergence (in nats) below which there is no race: all is explained."""
 
@@ -48,8 +55,20 @@ class Field(NamedTuple):
     """Positions of the inputs that are in."""
     parent: Projection
     """The submodel on them."""
+    left: float
+    """Its relative error."""
     removing: bool = False
     """Whether units leave (a backward search) rather than enter."""
+
+    @property
+    def early(self) -> bool:
+        """Whether the race is a wide one."""
+        return not self.removing and len(self.chosen) < EARLY
+
+    @property
+    def late(self) -> bool:
+        """Whether the race is a narrow one."""
+        return not self.removing and self.left < LITTLE_LEFT
 
     def positions(self, unit: Unit) -> tuple[int, ...]:
         """Return the inputs of the submodel that a unit makes by entering or leaving."""
@@ -65,16 +84,17 @@ class Field(NamedTuple):
 
     def finish(self, unit: Unit, found: Projection) -> Projection:
         """Return that submodel, optimised from what a race has found and a few other starts."""
-        if self.parent.kernel != self.family.kernel:
+        family = self.family
+        if self.parent.kernel != family.kernel:
             return self.project(unit)  # the null model tells nothing of where to start
         parent = None if self.removing else self.parent
         return project_positions(
             self.reference,
-            self.family,
+            family,
             self.positions(unit),
             parent=parent,
             warm=found,
-            starts_of=self.family.first_start,
+            starts_of=family.starts if len(self.chosen) < MIDDLE else family.best_starts,
         )
 
     def mask(self, unit: Unit) -> NDArray[np.bool_]:
@@ -104,7 +124,7 @@ def evaluations_expected(units: NDArray[np.intp], strategy: str) -> Host:
     """Return about how many values and gradients steps with that many candidates take."""
     if strategy == "exhaustive":
         return np.asarray(PER_PROJECTION * units, dtype=np.float64)
-    width = np.array([_width(int(count)) for count in units])
+    width = np.maximum(4, units // 8)
     heats = np.minimum(2 * width, units) * (WARM + 3) + np.minimum(width, units) * FURTHER
     return np.asarray(heats + PER_PROJECTION * np.minimum(FINALISTS, units), dtype=np.float64)
 
@@ -149,7 +169,7 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
         ranking = np.argsort(-gains(field, [one.error for one in runners], prices), kind="stable")
         for place in range(len(starters)):
             found[starters[place]] = Candidate(runners[place].error, runners[place].spent, None)
-        kept = ranking[: _width(len(units)) if heat else FINALISTS]
+        kept = ranking[: _width(field, len(units)) if heat else _finalists(field, len(units))]
         starters, runners = starters[kept], [runners[k] for k in kept]
         if heat:
             runners = run(partial(_further, field, heat), runners, n_jobs)
@@ -227,7 +247,8 @@ def _finish(field: Field, entry: tuple[Unit, _Runner]) -> Projection:
 
 def _starters(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp]:
     """Return the units that run, by slope and by hope in turn; constant inputs come last."""
-    count = len(units) if np.isinf(hopes).all() else 2 * _width(len(units))
+    wide = field.early or np.isinf(hopes).all()
+    count = len(units) if wide else 2 * _width(field, len(units))
     by_hope = np.argsort(-hopes, kind="stable")
     by_slope = np.argsort(_slopes(field, units), kind="stable")
     turns = np.stack([by_slope, by_hope], axis=1).ravel()
@@ -235,9 +256,20 @@ def _starters(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.in
     return turns[np.sort(first)][:count]
 
 
-def _width(units: int) -> int:
-    """Return how many candidates run in the second heat; twice as many run in the first."""
-    return max(6, -(-units // 5))
+def _width(field: Field, units: int) -> int:
+    """Return how many candidates run in the second heat; late, twice as many in the first."""
+    if field.late:
+        return 2
+    return max(6 if len(field.chosen) < MIDDLE else 4, units // 2 if field.early else units // 8)
+
+
+def _finalists(field: Field, units: int) -> int:
+    """Return how many candidates are optimised to the end."""
+    if field.late:
+        return 1
+    if field.early:
+        return min(max(FINALISTS + 1, units // 4), 10)
+    return FINALISTS + (len(field.chosen) < MIDDLE)
 
 
 def _slopes(field: Field, units: Sequence[Unit]) -> Host:
