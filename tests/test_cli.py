@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -39,15 +40,16 @@ def small_data(monkeypatch):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What the toy experiment was called with, for one that does no work."""
+    """What the experiments were called with, for ones that do no work."""
     seen = []
 
-    def experiment(folder, **options):
-        seen.append((folder, options))
+    def experiment(folder, repeats, n_jobs):
+        seen.append((folder, repeats, n_jobs))
         index = pd.Index(["x0", "x1"], name="input")
         return pd.DataFrame({"drop": [1.23456, 2.0], "converged": [True, False]}, index=index)
 
-    monkeypatch.setitem(EXPERIMENTS, "toy", experiment)
+    for name in EXPERIMENTS:
+        monkeypatch.setitem(EXPERIMENTS, name, experiment)
     return seen
 
 
@@ -86,19 +88,24 @@ def test_demo_prints_the_path_and_writes_the_plots(command, small_data, tmp_path
 def test_reproduce_hands_its_arguments_on(command, calls, tmp_path):
     done = command("reproduce", "toy", "--realisations", 3, "--out", tmp_path, "--n-jobs", 2)
     assert done.exit_code == 0, done.output
-    assert calls == [(tmp_path, {"realisations": 3, "n_jobs": 2})]
-    assert "toy: means over 3 data sets" in done.output
+    assert calls == [(tmp_path, 3, 2)]
+    assert "toy: means over 3 repetitions" in done.output
     for cell in ("input", "x0", "1.235", "yes", "no"):
         assert cell in done.output
 
 
 def test_reproduce_has_a_folder_for_each_experiment(command, calls, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    done = command("reproduce", "toy")
-    assert done.exit_code == 0, done.output
-    ((folder, options),) = calls
-    assert folder.as_posix() == "experiments/toy"
-    assert options == {"realisations": 200, "n_jobs": 1}
+    for name, repeats in [("toy", 200), ("boston", 50)]:
+        done = command("reproduce", name)
+        assert done.exit_code == 0, done.output
+        assert calls.pop() == (Path("experiments") / name, repeats, 1)
+    done = command("reproduce", "crime", "--splits", 3)
+    assert calls.pop()[1] == 3
+
+
+def test_every_experiment_has_a_name_on_the_command_line():
+    assert set(Experiment) == set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gpproj.search import SearchPath
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
+GREEN, PINK = "#009E73", "#CC79A7"
 """From the palette of Okabe and Ito, told apart by every kind of colour vision."""
 
 

@@ -69,13 +69,14 @@ def test_many_candidates_need_few_evaluations():
 def test_slopes_tell_which_input_helps(ref):
     """The hint that costs one evaluation ranks the strongest linear input first."""
     from gpproj.projection import family_of, project_positions
-    from gpproj.search.steps import Field, _slopes
+    from gpproj.search.race import _slopes
+    from gpproj.search.step import Field
     from gpproj.search.units import units_of
 
     family = family_of(ref)
     parent = project_positions(ref, family, (0,))
     _, units = units_of(ref, always=["a"])
-    slopes = _slopes(Field(ref, family, (0,), parent, 0.5), units)
+    slopes = _slopes(Field(ref, family, (0,), parent), units)
     assert units[int(np.argmin(slopes))].name == "d"
 
 

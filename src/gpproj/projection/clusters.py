@@ -52,7 +52,7 @@ def _project(family: Family, integrated: Projection, learn: Learn, share: Share)
             own,
             np.asarray(integrated.active)[None, :],
             learn,
-            warm=integrated,
+            warm=(integrated.parameters, integrated.active),
             starts_of=own.known_starts,
         )[0]
     return found._replace(inputs=integrated.inputs)

@@ -13,7 +13,15 @@ from gpproj.linalg import Host, one_blas_thread
 from gpproj.priors import PriorLike
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import PRIOR, Family, family_of
-from gpproj.projection.solving import OBJECTIVES, Learn, Projection, masks_of, solve, solve_null
+from gpproj.projection.solving import (
+    OBJECTIVES,
+    Learn,
+    Place,
+    Projection,
+    masks_of,
+    solve,
+    solve_null,
+)
 from gpproj.projection.submodel import Submodel, submodel_of
 from gpproj.reference import Clusters, Reference, check_clusters
 
@@ -82,7 +90,7 @@ def project_positions(
     positions: tuple[int, ...],
     learn: Learn = "projection",
     parent: Projection | None = None,
-    warm: Projection | None = None,
+    warm: Place | None = None,
     starts_of: Callable[[NDArray[np.bool_]], Host] | None = None,
 ) -> Projection:
     """Return the projection onto inputs given by position; constant inputs are never used."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from gpproj.projection.objective import (
 from gpproj.reference import Target
 
 Learn = Literal["projection", "marginal_likelihood"]
+
+Place: TypeAlias = tuple[Host, NDArray[np.bool_]]
+"""Parameters of a submodel, and the inputs it uses."""
 
 OBJECTIVES = {"projection": posterior_divergence, "marginal_likelihood": negative_evidence}
 """What each way of learning minimises."""
@@ -92,7 +95,7 @@ def solve(
     masks: NDArray[np.bool_],
     learn: Learn = "projection",
     parent: Projection | None = None,
-    warm: Projection | None = None,
+    warm: Place | None = None,
     starts_of: Callable[[NDArray[np.bool_]], Host] | None = None,
 ) -> list[Projection]:
     """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
@@ -107,8 +110,8 @@ def solve(
     parent : Projection, optional
         A submodel on fewer inputs: one more start, and the answer where nothing better is found,
         so that the objective never grows along a path.
-    warm : Projection, optional
-        Any other submodel: one more start and nothing else.
+    warm : (array `(p,)`, bool array `(d,)`), optional
+        Parameters of any other submodel of the family and the inputs it uses: one more start.
     starts_of : callable, optional
         Gives the other starts of a mask, `(s, p)`; the family's own when left out.
 
@@ -116,14 +119,13 @@ def solve(
     -------
     list of Projection
     """
+    places = [] if warm is None else [warm]
+    if parent is not None and parent.kernel == family.kernel:
+        places.append((parent.parameters, parent.active))
     starts: list[Host] = []
     for mask in masks:
         own = [(starts_of or family.starts)(mask)]
-        own += [
-            family.extended(known.parameters, known.active, mask)
-            for known in (parent, warm)
-            if known is not None and known.kernel == family.kernel
-        ]
+        own += [family.extended(*place, mask) for place in places]
         starts.append(np.vstack(own))
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gpproj.reproduce.splits import SETTINGS, reproduce_splits
 from gpproj.reproduce.toy import reproduce_toy
 
-EXPERIMENTS = {"toy": reproduce_toy}
-"""What `gpproj reproduce NAME` runs."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-__all__ = ["EXPERIMENTS", "reproduce_toy"]
+EXPERIMENTS: dict[str, Callable[..., pd.DataFrame]] = {
+    "toy": reproduce_toy,
+    **{name: partial(reproduce_splits, name) for name in SETTINGS},
+}
+"""What `gpproj reproduce NAME` runs: functions of a folder, `repeats` and `n_jobs`."""
+
+__all__ = ["EXPERIMENTS", "reproduce_splits", "reproduce_toy"]

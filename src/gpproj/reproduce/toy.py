@@ -15,6 +15,7 @@ import numpy as np
 
 import gpproj
 from gpproj.execute import run
+from gpproj.reproduce.figures import save
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +52,9 @@ def reproduce_toy(
     tables = run(partial(_realisation, n), seeds, n_jobs, progress="toy realisations")
     raw = pd.concat([pd.DataFrame(rows) for rows in tables], ignore_index=True)
     raw.to_csv(folder / "toy.csv", index=False, float_format="%.6g")
-    _save(_draw_functions(), folder / "toy_functions.png")
+    save(_draw_functions(), folder / "toy_functions.png")
     summary = summarise(raw)
-    _save(_draw_relevance(summary), folder / "toy_relevance.png")
+    save(_draw_relevance(summary), folder / "toy_relevance.png")
     return summary
 
 
@@ -111,12 +112,3 @@ def _draw_relevance(summary: pd.DataFrame) -> Axes:
     return gpproj.plots.relevance_bars(
         {"ARD": summary["ard_relevance"], "leave-input-out": summary["leave_input_out"]}
     )
-
-
-def _save(ax: Axes, file: Path) -> None:
-    import matplotlib.pyplot as plt
-
-    figure = ax.get_figure(root=True)
-    assert figure is not None  # axes that were just drawn have one
-    figure.savefig(file, dpi=120)
-    plt.close(figure)

@@ -15,7 +15,8 @@ from gpproj.projection import PRIOR, family_of, project_positions
 from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.forward import check_strategy
 from gpproj.search.path import TINY, SearchPath, ends
-from gpproj.search.steps import Field, exhaust, gains, race, recorded, winner
+from gpproj.search.race import race
+from gpproj.search.step import Field, exhaust, gains, recorded, winner
 from gpproj.search.units import Inputs, units_of
 
 
@@ -73,9 +74,9 @@ def backward_search(
     with Progress("backward search", steps, enabled=progress) as display, one_blas_thread():
         null, full_error = ends(reference, family)
         chosen = (*forced, *(position for unit in units for position in unit.positions))
-        projections, left = [project_positions(reference, family, chosen)], 0.0
+        projections = [project_positions(reference, family, chosen)]
         for step in range(1, steps + 1):
-            field = Field(reference, family, chosen, projections[-1], left, removing=True)
+            field = Field(reference, family, chosen, projections[-1], removing=True)
             if strategy == "race":
                 waiting = np.array([hopes[unit.name] for unit in stay])
                 found = race(field, stay, waiting, n_jobs)

@@ -20,16 +20,12 @@ from gpproj.projection.objective import posterior_divergence
 from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.path import SearchPath, ends
-from gpproj.search.steps import (
-    Candidate,
-    Field,
-    evaluations_expected,
-    exhaust,
-    race,
-    recorded,
-    winner,
-)
+from gpproj.search.race import evaluations_expected, race
+from gpproj.search.step import Candidate, Field, exhaust, recorded, winner
 from gpproj.search.units import Inputs, Unit, units_of
+
+PER_PROJECTION = 110
+"""Values and gradients of one projection from all starts, about."""
 
 ANNOUNCED = 10.0
 """Expected seconds above which a search says how long it will take."""
@@ -203,8 +199,12 @@ def _seconds_expected(path: SearchPath, units: Sequence[Unit], steps: int, strat
         path.reference.target, start.kernel, start.parameters[None], start.active[None]
     )
     seconds = time.perf_counter() - began
-    taken = np.arange(len(path.units), steps)
-    return seconds * float(np.sum(evaluations_expected(len(units) - taken, strategy)))
+    count = 0
+    for taken in range(len(path.units), steps):
+        left = len(units) - taken
+        race_of = evaluations_expected(len(path.always) + taken, left)
+        count += race_of if strategy == "race" else PER_PROJECTION * left
+    return seconds * count
 
 
 def check_strategy(strategy: str) -> None:

@@ -1,0 +1,108 @@
+"""One step of a search: what it starts from, and what it finds out about every candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.execute import run
+from gpproj.linalg import Host
+from gpproj.optimise import Objective
+from gpproj.projection import Family, Projection, masks_of, objective_of, project_positions
+from gpproj.reference import Reference
+from gpproj.search.path import Tried
+from gpproj.search.units import Unit
+
+
+class Field(NamedTuple):
+    """What a step starts from."""
+
+    reference: Reference
+    family: Family
+    chosen: tuple[int, ...]
+    """Positions of the inputs that are in."""
+    parent: Projection
+    """The submodel on them."""
+    left: float = 1.0
+    """The relative error that is left to explain."""
+    removing: bool = False
+    """Whether units leave (a backward search) rather than enter."""
+
+    def positions(self, unit: Unit) -> tuple[int, ...]:
+        """Return the inputs of the submodel that a unit makes by entering or leaving."""
+        if not self.removing:
+            return (*self.chosen, *unit.positions)
+        return tuple(one for one in self.chosen if one not in unit.positions)
+
+    def project(self, unit: Unit) -> Projection:
+        """Return that submodel, optimised from all starts to convergence."""
+        positions = self.positions(unit)
+        if not self.removing:
+            return project_positions(self.reference, self.family, positions, parent=self.parent)
+        warm = self.parent.parameters, self.parent.active
+        return project_positions(self.reference, self.family, positions, warm=warm)
+
+    def mask(self, unit: Unit) -> NDArray[np.bool_]:
+        """Return the inputs that it can use, `(1, d)`: constant ones are never used."""
+        training = self.reference.training
+        varying: NDArray[np.bool_] = np.asarray(training.varying)
+        return masks_of([self.positions(unit)], training.d) & varying
+
+    def objective(self, mask: NDArray[np.bool_]) -> Objective:
+        """Return what is minimised for a submodel with these inputs, whatever its starts."""
+        target = self.reference.target
+        return lambda x, lanes: objective_of(target, self.family, mask)(x, np.zeros_like(lanes))
+
+
+class Candidate(NamedTuple):
+    """What a step has found out about one unit."""
+
+    error: float
+    """The best projection error known; the parent's if the unit was not looked at."""
+    evaluations: int
+    """Values and gradients spent on it."""
+    projection: Projection | None
+    """Its submodel, where it was optimised to the end."""
+
+
+def exhaust(field: Field, units: Sequence[Unit], n_jobs: int | None) -> list[Candidate]:
+    """Optimise every candidate to convergence, as in the paper."""
+    found = run(field.project, units, n_jobs)
+    return [Candidate(one.projection_error, one.evaluations, one) for one in found]
+
+
+def gains(field: Field, errors: Sequence[float], costs: Host) -> Host:
+    """Return what each unit is worth: the fall of the projection error per cost, `(u,)`.
+
+    An input that enters and makes the error worse is no better for being dear: its rise counts
+    times its cost. One that leaves makes it worse as a rule, and the dear one should leave first.
+    """
+    falls = field.parent.projection_error - np.asarray(errors)
+    return np.where((falls < 0.0) & (not field.removing), falls * costs, falls / costs)
+
+
+def winner(
+    field: Field, units: Sequence[Unit], found: Sequence[Candidate]
+) -> tuple[int, Projection]:
+    """Return the best of the candidates that were optimised to the end, and its submodel."""
+    ended = [(u, one.projection) for u, one in enumerate(found) if one.projection is not None]
+    costs = np.array([units[u].cost for u, _ in ended])
+    best = np.argmax(gains(field, [projection.projection_error for _, projection in ended], costs))
+    return ended[int(best)]
+
+
+def recorded(step: int, units: Sequence[Unit], found: Sequence[Candidate]) -> list[Tried]:
+    """Return what a step has found out about every unit, for the path's record."""
+    return [
+        Tried(
+            step=step,
+            input=unit.name,
+            error=one.error,
+            evaluations=one.evaluations,
+            converged=one.projection is not None and one.projection.converged,
+        )
+        for unit, one in zip(units, found, strict=True)
+    ]
