@@ -2,7 +2,7 @@
 
     python benchmarks/orders.py --splits 3 --json         needs the data folder in GPPROJ_DATA
 
-For every random split (300 rows to train): a reference by maximum marginal likelihood, submodels by
+For every random split (300 rows to train): a fitted reference, submodels by
 projection along the forward search and along the order of the ARD relevances, with the same starts
 for both, and their mean log predictive density on the rest.
 """

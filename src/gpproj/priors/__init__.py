@@ -1,7 +1,7 @@
 """What hyperparameters may be: priors and bounds in proportion to the scale of the data.
 
 Values are in units of the data: length-scales per standard deviation of their input, variances per
-variance of the target.
+variance of the target (that of a constant per mean square of the target, if that is larger).
 
 Examples
 --------

@@ -50,8 +50,11 @@ class Bounds(NamedTuple):
     """`(p,)`."""
 
     def within(self, other: Bounds) -> Bounds:
-        """Return the box of what lies in both."""
-        return Bounds(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
+        """Return the box of what lies in this one and in that of a prior."""
+        both = Bounds(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
+        if np.any(both.lower >= both.upper):
+            raise ValueError("prior: a LogUniform lies outside of what the model allows")
+        return both
 
 
 def scales(training: TrainingSet) -> Scales:

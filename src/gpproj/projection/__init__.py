@@ -18,7 +18,7 @@ from gpproj.projection.solving import (
     solve,
     solve_null,
 )
-from gpproj.projection.submodel import Submodel, submodel_of
+from gpproj.projection.submodel import Submodel
 
 __all__ = [
     "PRIOR",
@@ -36,5 +36,4 @@ __all__ = [
     "project_positions",
     "solve",
     "solve_null",
-    "submodel_of",
 ]

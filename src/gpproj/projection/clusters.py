@@ -10,18 +10,20 @@ import numpy as np
 from gpproj.execute import run
 from gpproj.projection.family import Family
 from gpproj.projection.solving import Learn, Projection, solve, solve_null
-from gpproj.reference import Clusters, Reference, Share
+from gpproj.projection.submodel import Part, Submodel, part_of, submodel_of
+from gpproj.reference import Clusters, Draws, Reference, Share
 
 
 def project_clusters(
     reference: Reference,
     family: Family,
     integrated: Projection,
-    clusters: Clusters,
+    positions: tuple[int, ...],
+    clusters: Clusters = None,
     learn: Learn = "projection",
     n_jobs: int | None = 1,
-) -> list[tuple[Share, Projection]]:
-    """Project every cluster of the reference's draws onto the inputs of a known submodel.
+) -> Submodel:
+    """Return a submodel that is a mixture: every cluster of the reference's draws projected.
 
     Parameters
     ----------
@@ -30,15 +32,31 @@ def project_clusters(
     integrated : Projection
         The projection of all draws at once. Every cluster starts from it, among others, and none
         ends worse.
+    positions : tuple of int
+        Its inputs, in the order the user knows them.
     clusters : int, "draws" or None
     learn : {"projection", "marginal_likelihood"}
     n_jobs : int or None
     """
-    shares = reference.shares(clusters)
-    if len(shares) == 1:
-        return [(shares[0], integrated)]
-    found = run(partial(_project, family, integrated, learn), shares, n_jobs)
-    return list(zip(shares, found, strict=True))
+    work = partial(_part, reference, family, integrated, positions, learn)
+    return submodel_of(reference, positions, run(work, reference.shares(clusters), n_jobs))
+
+
+def _part(
+    reference: Reference,
+    family: Family,
+    integrated: Projection,
+    positions: tuple[int, ...],
+    learn: Learn,
+    draws: Draws,
+) -> tuple[Projection, Part]:
+    """Project one cluster; the matrices of its target are let go at once."""
+    share = reference.share(draws)
+    if share.target is reference.target:
+        found = integrated
+    else:
+        found = _project(family, integrated, learn, share)
+    return found, part_of(share, found, positions)
 
 
 def _project(family: Family, integrated: Projection, learn: Learn, share: Share) -> Projection:

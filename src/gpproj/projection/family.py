@@ -80,7 +80,9 @@ class Family:
     @property
     def identity(self) -> str:
         """Structure and prior in words: equal for families of the same submodels."""
-        return repr((self.kernel.parameters(len(self.units.inputs)), self.log_prior))
+        d = len(self.units.inputs)
+        count = len(self.kernel.parameters(d))
+        return repr((self.kernel.with_log_parameters(np.zeros(count), d), self.log_prior))
 
     def starts(self, mask: NDArray[np.bool_]) -> Host:
         """Return starts for the inputs that are in, `(s, p)`.

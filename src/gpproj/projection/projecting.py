@@ -22,7 +22,7 @@ from gpproj.projection.solving import (
     solve,
     solve_null,
 )
-from gpproj.projection.submodel import Submodel, submodel_of
+from gpproj.projection.submodel import Submodel
 from gpproj.reference import Clusters, Reference, check_clusters
 
 
@@ -80,8 +80,7 @@ def project(
     family = family_of(reference, kernel, prior)
     with one_blas_thread():
         found = project_positions(reference, family, positions, learn)
-        projected = project_clusters(reference, family, found, clusters, learn, n_jobs)
-        return submodel_of(reference, projected, positions)
+        return project_clusters(reference, family, found, positions, clusters, learn, n_jobs)
 
 
 def project_positions(

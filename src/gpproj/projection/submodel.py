@@ -105,36 +105,35 @@ class Submodel(Predictive):
 
 
 def submodel_of(
-    reference: Reference,
-    projections: Sequence[tuple[Share, Projection]],
-    positions: tuple[int, ...],
+    reference: Reference, positions: tuple[int, ...], parts: Sequence[tuple[Projection, Part]]
 ) -> Submodel:
-    """Condition learned submodels on the reference's data and keep what prediction needs.
+    """Return the mixture of projected clusters; what it lost is their weighted mean.
 
     Parameters
     ----------
     reference : Reference
-    projections : sequence of (Share, Projection)
-        One for each cluster of the reference's draws.
     positions : tuple of int
         Inputs, in the order the user knows them.
+    parts : sequence of (Projection, Part)
+        One for each cluster of the reference's draws.
     """
 
     def mean(field: str) -> float:
-        return float(sum(share.weight * getattr(found, field) for share, found in projections))
+        return float(sum(part.weight * getattr(found, field) for found, part in parts))
 
     return Submodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
         posterior_kl=mean("posterior_kl"),
         projection_error=mean("projection_error"),
-        converged=all(found.converged for _, found in projections),
-        evaluations=sum(found.evaluations for _, found in projections),
+        converged=all(found.converged for found, _ in parts),
+        evaluations=sum(found.evaluations for found, _ in parts),
         data_columns=reference.training.columns,
-        parts=tuple(_part(share, found, positions) for share, found in projections),
+        parts=tuple(part for _, part in parts),
     )
 
 
-def _part(share: Share, projection: Projection, positions: tuple[int, ...]) -> Part:
+def part_of(share: Share, projection: Projection, positions: tuple[int, ...]) -> Part:
+    """Condition a learned submodel on the data and keep what prediction needs."""
     target, d = share.target, int(share.target.X.shape[1])
     state = conditioned(
         target, projection.kernel, projection.parameters[None, :], projection.active[None, :]

@@ -83,7 +83,7 @@ def warn_of_trouble(posterior: Any) -> None:
         name, rhat = _extreme(az.rhat(posterior), largest=True)
         if rhat > RHAT:
             troubles.append(
-                f"the chains disagree about {name} (R-hat {rhat:.2f}, above {RHAT}); "
+                f"the chains disagree about {name} (R-hat {rhat:.3f}, above {RHAT}); "
                 "more tuning and more draws help"
             )
     name, size = _extreme(az.ess(posterior), largest=False)

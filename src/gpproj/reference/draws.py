@@ -25,7 +25,7 @@ class Draws:
     parameters: Host
     """`(s, p)`: log parameters of the kernel, then the log noise variance."""
     weights: Host
-    """`(s,)`, summing to one."""
+    """`(s,)`, summing to one; to the weight of the cluster in one of several."""
 
     @property
     def count(self) -> int:
@@ -35,16 +35,19 @@ class Draws:
     @property
     def centre(self) -> Host:
         """Weighted mean of the logarithms, `(p,)`."""
-        return self.weights @ self.parameters
+        return np.average(self.parameters, axis=0, weights=self.weights)
 
     def __iter__(self) -> Iterator[tuple[Host, float]]:
         """Go through the vectors and their weights."""
         return zip(self.parameters, self.weights.tolist(), strict=True)
 
     def take(self, rows: NDArray[np.intp]) -> Draws:
-        """Return some of the draws, with weights that sum to one again."""
-        weights = self.weights[rows]
-        return Draws(self.parameters[rows], weights / weights.sum())
+        """Return some of the draws."""
+        return Draws(self.parameters[rows], self.weights[rows])
+
+    def normalised(self) -> Draws:
+        """Return the draws with weights that sum to one."""
+        return Draws(self.parameters, self.weights / self.weights.sum())
 
     @staticmethod
     def equal(parameters: Host) -> Draws:
@@ -70,6 +73,7 @@ def integrate(problem: exact.Problem, draws: Draws) -> exact.Latent:
 
     and the posterior mean of the noise variance (the paper's section 3.3).
     """
+    draws = draws.normalised()
     means, total, noise = [], None, 0.0
     for parameters, weight in draws:
         found = exact.posterior(problem, parameters, exact.conditioned(problem, parameters))

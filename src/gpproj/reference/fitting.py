@@ -117,7 +117,7 @@ def fit(
         raise ValueError("kernel: its covariance could not be factorised at any start")
     if not optimum.converged[best]:
         warnings.warn(
-            f"the marginal likelihood was not maximised to convergence ({optimum.reason[best]})",
+            f"the fit was not optimised to convergence ({optimum.reason[best]})",
             UserWarning,
             stacklevel=2,
         )

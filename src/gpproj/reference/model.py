@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import Columns, TrainingSet, new_inputs
 from gpproj.inference import exact
@@ -187,8 +188,8 @@ class Reference(Predictive):
         """What projections are held to, on the model's scale."""
         return target_of(self.problem, self.latent)
 
-    def shares(self, clusters: Clusters) -> list[Share]:
-        """Return the clusters of the draws, each with what its projections are held to.
+    def shares(self, clusters: Clusters) -> list[Draws]:
+        """Return the clusters of the draws; their weights within each sum to its weight.
 
         Parameters
         ----------
@@ -196,15 +197,21 @@ class Reference(Predictive):
         """
         check_clusters(clusters)
         count = self.draws.count if clusters == "draws" else (clusters or 1)
-        if count == 1 or self.draws.count == 1:
-            return [Share(1.0, self.target, self.model_noise, self.draws.centre)]
-        found = []
-        for rows in clusters_of(self.problem, self.draws, count):
-            own = self.draws.take(rows)
-            weight, latent = self.draws.weights[rows].sum(), integrate(self.problem, own)
-            target = target_of(self.problem, latent)
-            found.append(Share(float(weight), target, latent.noise, own.centre))
-        return found
+        if count not in self._partitions:
+            self._partitions[count] = clusters_of(self.problem, self.draws, count)
+        return [self.draws.take(rows) for rows in self._partitions[count]]
+
+    def share(self, draws: Draws) -> Share:
+        """Return what the projections of some of the draws are held to."""
+        if draws.count == self.draws.count:
+            return Share(1.0, self.target, self.model_noise, draws.centre)
+        latent = integrate(self.problem, draws)
+        target = target_of(self.problem, latent)
+        return Share(float(draws.weights.sum()), target, latent.noise, draws.centre)
+
+    @cached_property
+    def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:
+        return {}
 
     @cached_property
     def _central(self) -> exact.Conditioned:

@@ -14,7 +14,7 @@ from gpproj.execute import Progress, check_jobs
 from gpproj.inference import exact
 from gpproj.kernels import Constant, Kernel, SquaredExponential
 from gpproj.likelihoods import named_likelihood
-from gpproj.linalg import Host, one_blas_thread
+from gpproj.linalg import Host, JitterWarning, one_blas_thread
 from gpproj.priors import PriorLike, prior_of, scales
 from gpproj.reference.conditioning import check_inference, check_nugget
 from gpproj.reference.diagnostics import describe, warn_of_trouble
@@ -56,7 +56,7 @@ def sample(
     X : frame or array `(n, d)`
     y : array `(n,)`
     draws : int
-        Draws kept in all; rounded up to a multiple of the chains.
+        Draws kept in all, at least four from each chain; rounded up to a multiple of the chains.
     tune : int
         Steps of each chain before its first draw.
     chains : int
@@ -97,8 +97,9 @@ def sample(
     >>> ref.posterior.posterior["lengthscale"].mean(("chain", "draw"))  # doctest: +SKIP
     """
     need_mcmc("gpproj.sample")
-    for name, value, least in (("draws", draws, 4), ("tune", tune, 10), ("chains", chains, 1)):
-        check_count(name, value, least)
+    check_count("chains", chains, 1)
+    check_count("draws", draws, 4 * chains)
+    check_count("tune", tune, 10)
     named_likelihood(likelihood)
     structure = Constant() + SquaredExponential() if kernel is None else kernel
     if not isinstance(structure, Kernel):
@@ -139,7 +140,7 @@ def sample(
         likelihood=likelihood,
         kernel=kernel,
         standardize=standardize,
-        random_state=seed,
+        random_state=random_state if isinstance(random_state, int) else seed,
         progress=progress,
         n_jobs=n_jobs,
         inference=inference,
@@ -196,6 +197,7 @@ def run_chains(
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of libraries about themselves
+            warnings.simplefilter("ignore", JitterWarning)  # where the chains only pass by
             return nutpie.sample(
                 model,
                 draws=draws,

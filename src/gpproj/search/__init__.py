@@ -1,4 +1,4 @@
-"""Searches through submodels: forward, along a given order, and leaving one input out."""
+"""Searches through submodels: forward, backward, along a given order, leaving one input out."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def backward_search(
                 found = race(field, stay, waiting, n_jobs)
             else:
                 found = exhaust(field, stay, n_jobs)
-            tried.extend(recorded(step, stay, found))
+            tried.extend(recorded(field, step, stay, found))
             for unit, one in zip(stay, found, strict=True):
                 if one.evaluations:
                     hopes[unit.name] = float(gains(field, [one.error], np.array([unit.cost]))[0])

@@ -24,7 +24,7 @@ from gpproj.search.race import evaluations_expected, race
 from gpproj.search.step import Candidate, Field, exhaust, recorded, winner
 from gpproj.search.units import Inputs, Unit, units_of
 
-PER_PROJECTION = 110
+PER_PROJECTION = 80
 """Values and gradients of one projection from all starts, about."""
 
 ANNOUNCED = 10.0
@@ -81,7 +81,8 @@ def forward_search(
         As for `gpproj.project`: what `path[k]` is a mixture of. The search itself compares
         projections of all draws at once.
     extend : SearchPath, optional
-        A path of the same reference and settings to go on from.
+        A path of the same reference and settings to go on from; a checkpoint that is there already
+        comes first.
 
     Returns
     -------
@@ -146,7 +147,7 @@ def _resumed(
     if extend is None:
         return None
     same = extend.reference is reference and extend.always == forced
-    alike = extend.family.identity == family.identity
+    alike = extend.family.identity == family.identity and extend.learn == "projection"
     if not (same and alike and set(extend.units) <= set(units)):
         raise ValueError(
             "extend must be a path of the same reference with the same always, groups, costs, "
@@ -172,7 +173,7 @@ def _grown(
         path,
         units=(*path.units, left[best]),
         projections=(*path.projections, chosen),
-        tried=(*path.tried, *recorded(len(path.units) + 1, left, found)),
+        tried=(*path.tried, *recorded(field, len(path.units) + 1, left, found)),
     )
 
 

@@ -18,7 +18,6 @@ from gpproj.projection import (
     project_clusters,
     project_positions,
     solve_null,
-    submodel_of,
 )
 from gpproj.reference import Clusters, Reference
 from gpproj.search.units import Unit
@@ -50,8 +49,8 @@ class Tried(NamedTuple):
 class SearchPath:
     """Submodels of growing size, the null model first (or the inputs that are always in).
 
-    Made by `gpproj.forward_search` and `gpproj.project_path`. `path[k]` is the submodel after k
-    steps.
+    Made by `gpproj.forward_search`, `gpproj.backward_search` and `gpproj.project_path`. `path[k]`
+    is the submodel after k steps.
     """
 
     reference: Reference
@@ -139,11 +138,9 @@ class SearchPath:
             entered = (position for unit in self.units[:steps] for position in unit.positions)
             positions, found = (*self.always, *entered), self.projections[steps]
             with one_blas_thread():
-                projected = project_clusters(
-                    self.reference, self.family, found, clusters, self.learn, n_jobs
+                self._submodels[steps, clusters] = project_clusters(
+                    self.reference, self.family, found, positions, clusters, self.learn, n_jobs
                 )
-                made = submodel_of(self.reference, projected, positions)
-            self._submodels[steps, clusters] = made
         return self._submodels[steps, clusters]
 
     @cached_property

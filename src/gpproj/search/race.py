@@ -119,7 +119,7 @@ def evaluations_expected(inputs: int, units: int) -> int:
     """Return about how many values and gradients a race takes."""
     heats = heats_of(inputs, 1.0, units)
     start, go_on, arrive = (min(count, units) for count in heats[:3])
-    return start * (WARM + 2) + go_on * (FURTHER + 1) + arrive * (110 if heats.thorough else 75)
+    return start * (WARM + 2) + go_on * (FURTHER + 1) + arrive * (80 if heats.thorough else 55)
 
 
 def _ranked(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp]:
@@ -132,7 +132,7 @@ def _ranked(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp
 
 
 def _slopes(field: Field, units: Sequence[Unit]) -> Host:
-    """Return the slope of the objective as each unit enters, in the units of the data."""
+    """Return the slope of the objective as each unit enters, per cost, in units of the data."""
     parent, family = field.parent, field.family
     if field.removing or parent.kernel != family.kernel:
         return np.zeros(len(units))  # nothing enters, or the null model lacks the component
@@ -140,7 +140,7 @@ def _slopes(field: Field, units: Sequence[Unit]) -> Host:
         field.reference.target, parent.kernel, parent.parameters[None], parent.active[None]
     )[0]
     scaled = slopes / family.units.inputs**2
-    return np.array([scaled[list(unit.positions)].sum() for unit in units])
+    return np.array([scaled[list(unit.positions)].sum() / unit.cost for unit in units])
 
 
 def _adopted(field: Field, unit: Unit) -> Projection:

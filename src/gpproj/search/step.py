@@ -94,13 +94,16 @@ def winner(
     return ended[int(best)]
 
 
-def recorded(step: int, units: Sequence[Unit], found: Sequence[Candidate]) -> list[Tried]:
+def recorded(
+    field: Field, step: int, units: Sequence[Unit], found: Sequence[Candidate]
+) -> list[Tried]:
     """Return what a step has found out about every unit, for the path's record."""
+    known = field.parent.projection_error
     return [
         Tried(
             step=step,
             input=unit.name,
-            error=one.error,
+            error=one.error if np.isfinite(one.error) else known,  # nothing could be factorised
             evaluations=one.evaluations,
             converged=one.projection is not None and one.projection.converged,
         )
