@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 import gpproj
+from gpproj.kernels import Constant, Matern52
+from gpproj.search.race import heats_of
 from gpproj.store import StoreError
 
 
@@ -64,6 +66,23 @@ def test_many_candidates_need_few_evaluations():
     assert not idle["converged"].any()
     ended = table[table["step"] == 8].set_index("input")["converged"]
     assert ended[path.order[-1]]
+
+
+def test_races_narrow_down():
+    for inputs in (0, 4, 5, 7, 8, 40):
+        for left in (1.0, 0.1, 1e-3):
+            for units in (1, 3, 12, 40, 100):
+                heats = heats_of(inputs, left, units)
+                assert heats.start >= heats.go_on >= heats.arrive >= 1
+    assert heats_of(0, 1.0, 100).start == 100
+    assert heats_of(20, 1.0, 100).start < 100
+    assert heats_of(20, 1e-3, 100) < heats_of(20, 1.0, 100)
+
+
+def test_long_work_is_announced(ref, capsys, monkeypatch):
+    monkeypatch.setattr("gpproj.search.forward.ANNOUNCED", 0.0)
+    gpproj.forward_search(ref, 1)
+    assert "forward search: 1 steps, about 0 s of work" in capsys.readouterr().err
 
 
 def test_slopes_tell_which_input_helps(ref):
@@ -126,8 +145,15 @@ def test_a_path_is_extended_without_starting_over(ref, path):
     assert longer.projections[1] is short.projections[1]
     with pytest.raises(ValueError, match="extend must be a path of the same reference"):
         gpproj.forward_search(make_reference(seed=5), extend=short, progress=False)
-    with pytest.raises(ValueError, match="extend must be"):
-        gpproj.forward_search(ref, extend=short, always=["a"], progress=False)
+    learned = gpproj.project_path(ref, ["a"], learn="marginal_likelihood")
+    for other, options in [
+        (short, {"always": ["a"]}),
+        (short, {"prior": None}),
+        (short, {"kernel": Constant() + Matern52()}),
+        (learned, {}),
+    ]:
+        with pytest.raises(ValueError, match="extend must be"):
+            gpproj.forward_search(ref, extend=other, progress=False, **options)
 
 
 def test_a_checkpoint_is_gone_on_from(ref, path, tmp_path):
@@ -153,6 +179,8 @@ def test_a_checkpoint_of_another_search_is_refused(ref, tmp_path):
         (ref, {"always": ["a"]}),
         (ref, {"costs": {"a": 2.0}}),
         (ref, {"groups": {"g": ["a", "b"]}}),
+        (ref, {"prior": None}),
+        (ref, {"kernel": Constant() + Matern52()}),
     ]:
         with pytest.raises(StoreError, match="other data or settings"):
             gpproj.forward_search(other, 1, checkpoint=file, progress=False, **options)

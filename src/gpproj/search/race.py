@@ -60,12 +60,15 @@ def heats_of(inputs: int, left: float, units: int) -> Heats:
     Heats(start=20, go_on=10, arrive=2, thorough=False)
     """
     if left < 5e-3:
-        return Heats(4, 2, 1, False)
-    if inputs < 5:
-        return Heats(units, max(6, units // 2), min(max(3, units // 4), 10), True)
-    if inputs < 8:
-        return Heats(max(12, units // 4), max(6, units // 8), 3, True)
-    return Heats(max(8, units // 4), max(4, units // 8), 2, False)
+        plan = Heats(4, 2, 1, False)
+    elif inputs < 5:
+        plan = Heats(units, max(6, units // 2), min(max(3, units // 4), 10), True)
+    elif inputs < 8:
+        plan = Heats(max(12, units // 4), max(6, units // 8), 3, True)
+    else:
+        plan = Heats(max(8, units // 4), max(4, units // 8), 2, False)
+    start, go_on, arrive = (min(count, units) for count in plan[:3])
+    return Heats(start, go_on, arrive, plan.thorough)
 
 
 def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -> list[Candidate]:
@@ -117,9 +120,8 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
 
 def evaluations_expected(inputs: int, units: int) -> int:
     """Return about how many values and gradients a race takes."""
-    heats = heats_of(inputs, 1.0, units)
-    start, go_on, arrive = (min(count, units) for count in heats[:3])
-    return start * (WARM + 2) + go_on * (FURTHER + 1) + arrive * (80 if heats.thorough else 55)
+    start, go_on, arrive, thorough = heats_of(inputs, 1.0, units)
+    return start * (WARM + 2) + go_on * (FURTHER + 1) + arrive * (80 if thorough else 55)
 
 
 def _ranked(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp]:
