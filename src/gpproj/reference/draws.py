@@ -58,7 +58,7 @@ class Draws:
 
 def check_clusters(clusters: object) -> None:
     """Refuse numbers of clusters that mean nothing."""
-    if clusters is None or clusters == "draws":
+    if clusters is None or (isinstance(clusters, str) and clusters == "draws"):
         return
     if isinstance(clusters, bool) or not isinstance(clusters, Integral) or clusters < 1:
         raise ValueError(
@@ -120,7 +120,8 @@ def clusters_of(problem: exact.Problem, draws: Draws, count: int) -> list[NDArra
     from sklearn.cluster import KMeans
 
     means = latent_means(problem, draws)
-    labels = KMeans(count, n_init=10, random_state=0).fit_predict(
+    distinct = min(count, len(np.unique(means, axis=0)))
+    labels = KMeans(distinct, n_init=10, random_state=0).fit_predict(
         means, sample_weight=draws.weights * draws.count
     )
     return [np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist())]

@@ -110,7 +110,7 @@ def sample(
     check_nugget(nugget)
     check_jobs(n_jobs)
     training = training_set(X, y, standardize=standardize)
-    seed = int(np.random.default_rng(random_state).integers(2**31))
+    seed = seed_of(random_state)
     with one_blas_thread():
         optimum = maximise_posterior(
             training, structure, nugget, default_starts(structure, scales(training)), prior
@@ -140,7 +140,7 @@ def sample(
         likelihood=likelihood,
         kernel=kernel,
         standardize=standardize,
-        random_state=random_state if isinstance(random_state, int) else seed,
+        random_state=seed,
         progress=progress,
         n_jobs=n_jobs,
         inference=inference,
@@ -208,6 +208,13 @@ def run_chains(
                 save_warmup=False,
                 progress_bar=False,
             )
+
+
+def seed_of(random_state: int | np.random.Generator | None) -> int:
+    """Return a whole number as it is, and one drawn from anything else."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(np.random.default_rng(random_state).integers(2**31))
 
 
 def check_count(name: str, value: Any, least: int) -> None:

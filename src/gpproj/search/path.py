@@ -19,7 +19,7 @@ from gpproj.projection import (
     project_positions,
     solve_null,
 )
-from gpproj.reference import Clusters, Reference
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.units import Unit
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class SearchPath:
             raise TypeError(f"size must be a whole number of steps, got {size!r}") from None
         if not 0 <= steps < len(self):
             raise IndexError(f"size must be from 0 to {len(self) - 1}, got {steps}")
+        check_clusters(clusters)
         if (steps, clusters) not in self._submodels:
             entered = (position for unit in self.units[:steps] for position in unit.positions)
             positions, found = (*self.always, *entered), self.projections[steps]

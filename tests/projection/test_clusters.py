@@ -1,0 +1,295 @@
+"""Projections of clusters of draws: weights, means, caches and the limits of one and of all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+
+import gpproj
+from gpproj.projection import family_of, project_positions
+from gpproj.projection.objective import posterior_divergence, projection_error
+from gpproj.reference.draws import Draws
+
+WEIGHTS = np.array([0.3, 0.05, 0.25, 0.02, 0.2, 0.18])
+NAMES = ("a", "b", "c")
+
+
+def make_data(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 3)), columns=NAMES)
+    y = 5 + 2 * np.sin(2 * X["a"]) + X["b"] + 0.4 * X["c"] + 0.4 * rng.standard_normal(n)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def point():
+    return gpproj.fit(*make_data())
+
+
+def drawn(point, weights=WEIGHTS):
+    """Six draws, the odd ones far from the even ones: wigglier functions and less noise."""
+    rng = np.random.default_rng(1)
+    parameters = point.draws.parameters + 0.1 * rng.standard_normal((6, 6))
+    parameters[1::2] += [0.0, 0.5, -1.5, -1.5, -1.5, -2.0]
+    return replace(point, draws=Draws(parameters, np.asarray(weights)))
+
+
+@pytest.fixture(scope="module")
+def ref(point):
+    return drawn(point)
+
+
+@pytest.fixture(scope="module")
+def two(ref):
+    return gpproj.project(ref, ["a", "b"], clusters=2)
+
+
+def part_of(sub, k):
+    """The Gaussian process of one cluster as a submodel of its own."""
+    return replace(sub, parts=(sub.parts[k]._replace(weight=1.0),))
+
+
+def same(one, other):
+    assert one.posterior_kl == other.posterior_kl
+    assert one.projection_error == other.projection_error
+    X, y = make_data(n=5, seed=9)
+    np.testing.assert_array_equal(one.predict(X).mean, other.predict(X).mean)
+    np.testing.assert_array_equal(one.log_density(X, y), other.log_density(X, y))
+
+
+def test_one_cluster_is_the_integrated_projection(ref):
+    plain = gpproj.project(ref, ["a", "b"])
+    same(gpproj.project(ref, ["a", "b"], clusters=1), plain)
+    same(gpproj.project(ref, ["a", "b"], clusters=None), plain)
+    assert plain.clusters == 1
+    assert plain.noise_variance == pytest.approx(ref.noise_variance)
+    found = project_positions(ref, family_of(ref, prior="weak"), (0, 1))
+    assert plain.posterior_kl == found.posterior_kl
+    unit = ref.training.scaling.target_scale**2
+    assert plain.extra_variance == pytest.approx(np.exp(found.parameters[-1]) * unit)
+
+
+def test_all_inputs_and_all_draws_reproduce_the_reference(ref):
+    sub = gpproj.project(ref, NAMES, prior=None, clusters="draws")
+    assert sub.clusters == 6
+    assert -1e-6 < sub.posterior_kl < 1e-4
+    X, y = make_data(n=30, seed=2)
+    for name in ("predict", "predict_response"):
+        found, expected = getattr(sub, name)(X), getattr(ref, name)(X)
+        np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-3)
+        np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-3)
+    np.testing.assert_allclose(sub.log_density(X, y), ref.log_density(X, y), atol=1e-3)
+    # The integrated projection is one Gaussian process and cannot be this mixture.
+    one = gpproj.project(ref, NAMES, prior=None)
+    assert np.abs(one.log_density(X, y) - ref.log_density(X, y)).max() > 1e-2
+
+
+@pytest.mark.parametrize("prior", [None, "weak"])
+def test_draws_are_projected_one_by_one(ref, prior):
+    sub = gpproj.project(ref, ["b"], prior=prior, clusters="draws")
+    assert [part.weight for part in sub.parts] == pytest.approx(WEIGHTS.tolist())
+    for k in (0, 1):
+        alone = replace(ref, draws=Draws.equal(ref.draws.parameters[[k]]))
+        expected = gpproj.project(alone, ["b"], prior=prior)
+        X, _ = make_data(n=5, seed=3)
+        np.testing.assert_allclose(
+            part_of(sub, k).predict(X).mean, expected.predict(X).mean, rtol=1e-2
+        )
+        assert sub.parts[k].noise == pytest.approx(np.exp(ref.draws.parameters[k, -1]))
+
+
+def test_draws_that_are_alike_share_a_cluster(ref, two):
+    assert two.clusters == 2
+    even, odd = two.parts
+    assert even.weight == pytest.approx(WEIGHTS[::2].sum())
+    assert odd.weight == pytest.approx(WEIGHTS[1::2].sum())
+    noise = np.exp(ref.draws.parameters[:, -1])
+    assert even.noise == pytest.approx(WEIGHTS[::2] @ noise[::2] / even.weight)
+    assert odd.noise == pytest.approx(WEIGHTS[1::2] @ noise[1::2] / odd.weight)
+    assert two.noise_variance == pytest.approx(ref.noise_variance)
+
+
+def test_clusters_are_mixed_by_weight(point):
+    X, y = make_data(n=20, seed=4)
+    inputs, weights = ["a", "b"], np.array([0.9, 0.1])
+    ref = drawn(point, np.tile(weights / 3, 3))
+    sub = gpproj.project(ref, inputs, clusters=2)
+    assert [part.weight for part in sub.parts] == pytest.approx([0.9, 0.1])
+    parts = [part_of(sub, k) for k in (0, 1)]
+    means = np.stack([one.predict(X).mean for one in parts])
+    variances = np.stack([one.predict(X).variance for one in parts])
+    densities = np.stack([one.log_density(X, y) for one in parts])
+    mean, variance = sub.predict(X)
+    np.testing.assert_allclose(mean, weights @ means, rtol=1e-10)
+    expected = weights @ (variances + (means - weights @ means) ** 2)
+    np.testing.assert_allclose(variance, expected, rtol=1e-9)
+    mixture = logsumexp(densities, b=weights[:, None], axis=0)
+    np.testing.assert_allclose(sub.log_density(X, y), mixture, rtol=1e-9)
+    equal = logsumexp(densities, b=0.5, axis=0)
+    assert np.abs(mixture - equal).max() > 0.1
+    assert np.abs(mean - means.mean(axis=0)).max() > 0.1
+
+    swapped = gpproj.project(drawn(point, np.tile(weights[::-1] / 3, 3)), inputs, clusters=2)
+    assert [part.weight for part in swapped.parts] == pytest.approx([0.1, 0.9])
+    for k in (0, 1):  # the clusters themselves stay
+        np.testing.assert_allclose(
+            part_of(swapped, k).predict(X).mean, parts[k].predict(X).mean, rtol=1e-3
+        )
+    assert np.abs(swapped.log_density(X, y) - sub.log_density(X, y)).max() > 0.1
+    expected = logsumexp(densities, b=weights[::-1, None], axis=0)
+    np.testing.assert_allclose(swapped.log_density(X, y), expected, atol=1e-2)
+
+
+def test_kernel_and_extra_variance_are_weighted_means(two):
+    parts = [part_of(two, k) for k in (0, 1)]
+    weights = [part.weight for part in two.parts]
+    logs = np.average([one.kernel.log_parameters(2) for one in parts], axis=0, weights=weights)
+    np.testing.assert_allclose(two.kernel.log_parameters(2), logs)
+    extra = np.average([one.extra_variance for one in parts], weights=weights)
+    assert two.extra_variance == pytest.approx(extra)
+    assert two.likelihood.variance == two.noise_variance
+
+
+def own_divergences(ref, sub, clusters):
+    """E / 2 and projection error of every cluster's process, from what the submodel holds."""
+    found = []
+    for draws, part in zip(ref.shares(clusters), sub.parts, strict=True):
+        target = replace(ref.share(draws).target, X=part.predictor.X)
+        parameters = np.append(part.predictor.log_parameters, np.log(part.extra))[None, :]
+        everything = np.ones((1, len(sub.inputs)), dtype=bool)
+        place = target, part.predictor.kernel, parameters, everything
+        kl = 0.5 * posterior_divergence(*place).value[0]
+        found.append((kl, projection_error(*place)[0]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("inputs", [(), (0,), (1, 2), (0, 1, 2)])
+def test_no_cluster_is_worse_than_the_integrated_optimum(ref, inputs):
+    integrated = project_positions(ref, family_of(ref), inputs)
+    sub = gpproj.project(ref, inputs, prior=None, clusters=2)
+    kept = [
+        posterior_divergence(
+            ref.share(draws).target,
+            integrated.kernel,
+            integrated.parameters[None, :],
+            integrated.active[None, :],
+        ).value[0]
+        for draws in ref.shares(2)
+    ]
+    better = 0.5 * np.array(kept) - own_divergences(ref, sub, 2)[:, 0]
+    assert better.min() > -1e-6
+    assert better.max() > 0.03
+
+
+def test_clusters_start_from_the_integrated_optimum(ref, monkeypatch):
+    """Other starts may all be hopeless: no signal, and length-scales that nothing can move."""
+
+    def hopeless(family, mask):
+        start = family.bounds.upper.copy()
+        start[1] = family.bounds.lower[1]
+        return start[None, :]
+
+    good = gpproj.project(ref, ["a", "b"], prior=None, clusters=2)
+    monkeypatch.setattr("gpproj.projection.family.Family.known_starts", hopeless)
+    found = gpproj.project(ref, ["a", "b"], prior=None, clusters=2)
+    assert found.posterior_kl == pytest.approx(good.posterior_kl, rel=1e-4)
+
+
+def test_errors_are_weighted_means_over_clusters(ref):
+    sub = gpproj.project(ref, ["a"], clusters=3)
+    weights = np.array([part.weight for part in sub.parts])
+    assert weights.sum() == pytest.approx(1.0)
+    found = own_divergences(ref, sub, 3)
+    assert sub.posterior_kl == pytest.approx(weights @ found[:, 0], rel=1e-9)
+    assert sub.projection_error == pytest.approx(weights @ found[:, 1], rel=1e-9)
+    assert np.ptp(found, axis=0).min() > 0.1
+
+
+def test_null_model_with_clusters(ref):
+    X, y = make_data()
+    null = gpproj.project(ref, [], clusters=2)
+    assert null.clusters == 2
+    assert null.inputs == ()
+    assert null.projection_error > gpproj.project(ref, ["a"], clusters=2).projection_error
+    np.testing.assert_allclose(null.predict(X[:3]).mean, y.mean(), rtol=1e-6)
+    for k in (0, 1):
+        alone = replace(ref, draws=ref.draws.take(np.arange(k, 6, 2)))
+        expected = gpproj.project(alone, []).predict_response(X[:3])
+        found = part_of(null, k).predict_response(X[:3])
+        np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-3)
+
+
+def test_other_ways_to_learn_and_other_kernels(ref, two):
+    by_data = gpproj.project(ref, ["a", "b"], "marginal_likelihood", clusters=2)
+    assert by_data.clusters == 2
+    assert by_data.posterior_kl > two.posterior_kl
+    kernel = gpproj.kernels.Constant() + gpproj.kernels.Matern52()
+    other = gpproj.project(ref, ["a", "b"], kernel=kernel, clusters=2)
+    assert isinstance(other.kernel.right, gpproj.kernels.Matern52)
+    assert other.clusters == 2
+
+
+def test_a_path_of_clusters(ref, two):
+    path = gpproj.project_path(ref, ["a", "b"], clusters=2)
+    assert [path[k].clusters for k in range(3)] == [2, 2, 2]
+    assert path[2] is path[2]
+    assert path[2] is path.submodel(2, clusters=2)
+    assert path[2].inputs == ("a", "b")
+    assert path[2].posterior_kl == pytest.approx(two.posterior_kl, rel=1e-3)
+    every = path.submodel(1, clusters="draws")
+    assert every.clusters == 6
+    assert path.submodel(1).clusters == 1
+    plain = gpproj.project_path(ref, ["a", "b"])
+    np.testing.assert_array_equal(plain.errors, path.errors)
+    assert plain[2].clusters == 1
+    same(plain.submodel(2, clusters=2), path[2])
+    assert plain.submodel(2).projection_error == plain.errors[2]
+
+
+def test_a_search_hands_back_clusters(ref):
+    path = gpproj.forward_search(ref, 2, clusters=2, progress=False)
+    plain = gpproj.forward_search(ref, 2, progress=False)
+    assert path.order == plain.order
+    np.testing.assert_array_equal(path.errors, plain.errors)
+    assert path[1].clusters == 2
+    assert plain[1].clusters == 1
+    same(path[2], plain.submodel(2, clusters=2))
+    longer = gpproj.forward_search(ref, extend=plain, clusters=3, progress=False)
+    assert longer[1].clusters == 3
+
+
+def test_workers_change_nothing(ref, two):
+    same(gpproj.project(ref, ["a", "b"], clusters=2, n_jobs=2), two)
+    path = gpproj.project_path(ref, ["a", "b"])
+    other = gpproj.project_path(ref, ["a", "b"])
+    same(path.submodel(1, "draws", n_jobs=2), other.submodel(1, "draws"))
+
+
+def test_a_fitted_reference_has_one_cluster(point):
+    sub = gpproj.project(point, ["a", "c"], clusters=5)
+    assert sub.clusters == 1
+    same(sub, gpproj.project(point, ["a", "c"]))
+    assert gpproj.project(point, ["a"], clusters="draws").clusters == 1
+
+
+def test_more_clusters_than_draws_are_the_draws(ref):
+    many, every = (gpproj.project(ref, ["a"], clusters=value) for value in (50, "draws"))
+    assert many.clusters == 6
+    same(many, every)
+
+
+@pytest.mark.parametrize("clusters", [0, -1, True, 1.5, "all"])
+def test_bad_clusters_are_named(ref, clusters):
+    text = f"clusters must be .*got {clusters!r}"
+    with pytest.raises(ValueError, match=text):
+        gpproj.project(ref, ["a"], clusters=clusters)
+    with pytest.raises(ValueError, match=text):
+        gpproj.project_path(ref, ["a"], clusters=clusters)
+    with pytest.raises(ValueError, match=text):
+        gpproj.forward_search(ref, 1, clusters=clusters, progress=False)
+    with pytest.raises(ValueError, match=text):
+        gpproj.project_path(ref, ["a"]).submodel(1, clusters=clusters)
