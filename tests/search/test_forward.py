@@ -233,12 +233,13 @@ def _cut(path, steps):
     )
 
 
-def test_constant_inputs_come_last():
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_constant_inputs_come_last(prior):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.standard_normal((40, 2)), np.ones(40)])
     with pytest.warns(UserWarning, match="constant"):
         ref = gpproj.fit(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(40))
-    path = gpproj.forward_search(ref, progress=False)
+    path = gpproj.forward_search(ref, prior=prior, progress=False)
     assert path.order[-1] == "x2"
     assert path.errors[3] == pytest.approx(path.errors[2], abs=1e-4)
 
