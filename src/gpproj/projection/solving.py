@@ -85,8 +85,7 @@ def objective_of(
 
 def begin_in(family: Family, objective: Objective, starts: Host) -> State:
     """Evaluate starts within the bounds of the family."""
-    tolerance = VALUE_TOLERANCE
-    return begin(objective, starts, *family.bounds, value_tolerance=tolerance, memory=MEMORY)
+    return begin(objective, starts, *family.bounds, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
 
 
 def solve(

@@ -98,9 +98,7 @@ def fit(
     'x7'
     """
     start = named_likelihood(likelihood)
-    structure = Constant() + SquaredExponential() if kernel is None else kernel
-    if not isinstance(structure, Kernel):
-        raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
+    structure = structure_of(kernel)
     check_inference(inference)
     check_nugget(nugget)
     training = training_set(X, y, standardize=standardize)
@@ -131,6 +129,15 @@ def fit(
         nugget=nugget,
     )
     return reference_of(training, structure, optimum.x[best], nugget, recipe, optimum)
+
+
+def structure_of(kernel: Kernel | None) -> Kernel:
+    """Return the kernel that was asked for, or the paper's."""
+    if kernel is None:
+        return Constant() + SquaredExponential()
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
+    return kernel
 
 
 def default_starts(kernel: Kernel, units: Scales) -> Host:

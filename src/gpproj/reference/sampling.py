@@ -12,14 +12,19 @@ import numpy as np
 from gpproj.data import TrainingSet, training_set
 from gpproj.execute import Progress, check_jobs
 from gpproj.inference import exact
-from gpproj.kernels import Constant, Kernel, SquaredExponential
+from gpproj.kernels import Kernel
 from gpproj.likelihoods import named_likelihood
 from gpproj.linalg import Host, JitterWarning, one_blas_thread
 from gpproj.priors import PriorLike, prior_of, scales
 from gpproj.reference.conditioning import check_inference, check_nugget
 from gpproj.reference.diagnostics import describe, warn_of_trouble
 from gpproj.reference.draws import Draws
-from gpproj.reference.fitting import default_starts, log_density_of, maximise_posterior
+from gpproj.reference.fitting import (
+    default_starts,
+    log_density_of,
+    maximise_posterior,
+    structure_of,
+)
 from gpproj.reference.mcmc import need_mcmc
 from gpproj.reference.model import Reference
 from gpproj.reference.space import Space
@@ -101,9 +106,7 @@ def sample(
     check_count("draws", draws, 4 * chains)
     check_count("tune", tune, 10)
     named_likelihood(likelihood)
-    structure = Constant() + SquaredExponential() if kernel is None else kernel
-    if not isinstance(structure, Kernel):
-        raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
+    structure = structure_of(kernel)
     if prior is None:
         raise ValueError('prior must be "weak", "log-uniform" or a mapping; sampling needs one')
     check_inference(inference)

@@ -21,7 +21,7 @@ from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.race import evaluations_expected, race
-from gpproj.search.step import Candidate, Field, exhaust, recorded, winner
+from gpproj.search.step import Candidate, Field, exhaust, recorded, winner, worth
 from gpproj.search.units import Inputs, Unit, units_of
 
 PER_PROJECTION = 80
@@ -184,7 +184,7 @@ def _hopes(path: SearchPath, units: Sequence[Unit]) -> Host:
     for one in path.tried:
         if one.evaluations and one.input in hopes:
             fall = path.errors[one.step - 1] - one.error
-            hopes[one.input] = fall / cost[one.input]
+            hopes[one.input] = float(worth(fall, np.asarray(cost[one.input])))
     return np.array([hopes[unit.name] for unit in units])
 
 

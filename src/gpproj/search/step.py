@@ -81,7 +81,12 @@ def gains(field: Field, errors: Sequence[float], costs: Host) -> Host:
     times its cost. One that leaves makes it worse as a rule, and the dear one should leave first.
     """
     falls = field.parent.projection_error - np.asarray(errors)
-    return np.where((falls < 0.0) & (not field.removing), falls * costs, falls / costs)
+    return falls / costs if field.removing else worth(falls, costs)
+
+
+def worth(falls: Host, costs: Host) -> Host:
+    """Return falls of the error per cost, and rises of it times their cost, `(u,)`."""
+    return np.where(falls < 0.0, falls * costs, falls / costs)
 
 
 def winner(
