@@ -10,18 +10,18 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
+import gpproj
+from gpproj.data import training_set
+from gpproj.inference.exact import Evidence
+from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
+from gpproj.priors import Bounds, LogNormal, LogUniform, scales
+from gpproj.reference.diagnostics import warn_of_trouble
+from gpproj.reference.fitting import log_density_of
+from gpproj.reference.sampling import space_of
+from gpproj.reference.space import Space
+
 pytest.importorskip("nutpie")
 az = pytest.importorskip("arviz")
-
-import gpproj  # noqa: E402
-from gpproj.data import training_set  # noqa: E402
-from gpproj.inference.exact import Evidence  # noqa: E402
-from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential  # noqa: E402
-from gpproj.priors import Bounds, LogNormal, LogUniform, scales  # noqa: E402
-from gpproj.reference.diagnostics import warn_of_trouble  # noqa: E402
-from gpproj.reference.fitting import log_density_of  # noqa: E402
-from gpproj.reference.sampling import space_of  # noqa: E402
-from gpproj.reference.space import Space  # noqa: E402
 
 
 def make_data(n=25, seed=0):
