@@ -283,3 +283,19 @@ def test_backward_search_keeps_what_is_missed_most(ref, path):
 def test_bad_options_are_named(ref, options, error, text):
     with pytest.raises(error, match=text):
         gpproj.forward_search(ref, progress=False, **options)
+
+
+def test_a_dear_input_leaves_first(ref):
+    back = gpproj.backward_search(ref, 4, costs={"d": 1e6}, progress=False)
+    assert back.order == ("d",)
+    assert gpproj.backward_search(ref, 4, progress=False).order != ("d",)
+
+
+def test_every_search_hands_its_prior_on(ref):
+    for search in (
+        lambda prior: gpproj.forward_search(ref, 1, prior=prior, progress=False).errors[1],
+        lambda prior: gpproj.backward_search(ref, 4, prior=prior, progress=False).errors[0],
+        lambda prior: gpproj.project_path(ref, ["d"], prior=prior).errors[1],
+        lambda prior: gpproj.leave_input_out(ref, prior=prior)["d"],
+    ):
+        assert search("weak") != search(None)
