@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from gpproj.data.checks import positive
 from gpproj.data.scaling import Scaling
-from gpproj.data.training import Columns, TrainingSet, new_inputs, new_target, training_set
+from gpproj.data.training import (
+    Columns,
+    TrainingSet,
+    new_inputs,
+    new_target,
+    raw_rows,
+    training_set,
+)
 
 __all__ = [
     "Columns",
@@ -13,5 +20,6 @@ __all__ = [
     "new_inputs",
     "new_target",
     "positive",
+    "raw_rows",
     "training_set",
 ]

@@ -156,6 +156,36 @@ def training_set(
     )
 
 
+def raw_rows(training: TrainingSet, rows: Any) -> tuple[Any, Array]:
+    """Return some of the training rows as the user gave them: inputs and targets.
+
+    Parameters
+    ----------
+    training : TrainingSet
+    rows : int array `(m,)`
+
+    Returns
+    -------
+    frame or array `(m, d)`, array `(m,)`
+        A pandas frame if the inputs had names.
+
+    Examples
+    --------
+    >>> training = training_set([[0.0], [2.0], [4.0]], [1.0, 3.0, 8.0], standardize=True)
+    >>> raw_rows(training, [2])
+    (array([[4.]]), array([8.]))
+    """
+    xp, scaling = namespace(training.X), training.scaling
+    chosen = indices(rows, like=training.X)
+    X = xp.take(training.X, chosen, axis=0) * scaling.input_scale + scaling.input_mean
+    y = scaling.restore_mean(xp.take(training.y, chosen, axis=0))
+    if not training.named:
+        return X, y
+    import pandas as pd
+
+    return pd.DataFrame(to_host(X), columns=list(training.feature_names)), y
+
+
 def new_inputs(training: Columns, X: Any, inputs: Iterable[str | int] | None = None) -> Array:
     """Read new rows on the model's scale.
 

@@ -105,10 +105,9 @@ class Family:
             *self._known_values(mask),
         )
 
-    def best_starts(self, mask: NDArray[np.bool_]) -> Host:
-        """Return the most useful of the starts, for where a parent gives others, `(s, p)`."""
-        smooth = self._smooth(np.sqrt(max(int(mask.sum()), 1)), 1.0)
-        return self._stacked((smooth, self._share(mask)), *self._known_values(mask))
+    def flexible_start(self, mask: NDArray[np.bool_]) -> Host:
+        """Return the start with little extra variance: the kernel has to explain, `(1, p)`."""
+        return self.starts(mask)[1:2]
 
     def known_starts(self, mask: NDArray[np.bool_]) -> Host:
         """Return the starts at the reference's values, where it has any, `(s, p)`."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
 from gpproj.kernels import Kernel
-from gpproj.linalg import Host, one_blas_thread
+from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import PRIOR, Family, family_of
@@ -18,6 +17,7 @@ from gpproj.projection.solving import (
     Learn,
     Place,
     Projection,
+    grow,
     masks_of,
     solve,
     solve_null,
@@ -90,14 +90,16 @@ def project_positions(
     learn: Learn = "projection",
     parent: Projection | None = None,
     warm: Place | None = None,
-    starts_of: Callable[[NDArray[np.bool_]], Host] | None = None,
 ) -> Projection:
     """Return the projection onto inputs given by position; constant inputs are never used."""
     mask = masks_of([positions], reference.training.d) & np.asarray(reference.training.varying)
     if not mask.any():
         null = solve_null(reference.target, family, learn)
         return null._replace(inputs=masks_of([positions], reference.training.d)[0])
-    return solve(reference.target, family, mask, learn, parent, warm, starts_of)[0]
+    if parent is not None and parent.kernel == family.kernel:
+        found = grow(reference.target, family, mask[0], parent, learn)
+        return found._replace(inputs=masks_of([positions], reference.training.d)[0])
+    return solve(reference.target, family, mask, learn, parent, warm)[0]
 
 
 def check_learn(learn: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
-from gpproj.optimise import Objective, State, advance, begin
+from gpproj.optimise import Objective, Outcome, State, advance, begin
 from gpproj.projection.family import Family, null_family
 from gpproj.projection.objective import (
     negative_evidence,
@@ -83,6 +84,14 @@ def objective_of(
     return objective
 
 
+def objective_on(
+    target: Target, family: Family, mask: NDArray[np.bool_], learn: Learn = "projection"
+) -> Objective:
+    """Return what is minimised on one subset `(d,)`, whatever the number of starts."""
+    objective = objective_of(target, family, mask[None, :], learn)
+    return lambda x, lanes: objective(x, np.zeros_like(lanes))
+
+
 def begin_in(family: Family, objective: Objective, starts: Host) -> State:
     """Evaluate starts within the bounds of the family."""
     return begin(objective, starts, *family.bounds, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
@@ -107,8 +116,8 @@ def solve(
         Subsets, none of them empty.
     learn : {"projection", "marginal_likelihood"}
     parent : Projection, optional
-        A submodel on fewer inputs: one more start, and the answer where nothing better is found,
-        so that the objective never grows along a path.
+        A submodel on fewer inputs: the answer where nothing better is found, so that the objective
+        never grows along a path.
     warm : (array `(p,)`, bool array `(d,)`), optional
         Parameters of any other submodel of the family and the inputs it uses: one more start.
     starts_of : callable, optional
@@ -118,13 +127,10 @@ def solve(
     -------
     list of Projection
     """
-    places = [] if warm is None else [warm]
-    if parent is not None and parent.kernel == family.kernel:
-        places.append((parent.parameters, parent.active))
     starts: list[Host] = []
     for mask in masks:
         own = [(starts_of or family.starts)(mask)]
-        own += [family.extended(*place, mask) for place in places]
+        own += [] if warm is None else [family.extended(*warm, mask)]
         starts.append(np.vstack(own))
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 
@@ -138,11 +144,114 @@ def solve(
         np.add.at(evaluations, candidate[state.lanes[dropped]], state.evaluations[dropped])
         state = state.keep(state.lanes[stayed])
     outcome = advance(objective, state, MAX_ITERATIONS).outcome()
-    np.add.at(evaluations, candidate[outcome.lanes], outcome.evaluations)
+    found = _projections(target, family, masks, learn, outcome, evaluations + outcome.evaluations)
+    return [_not_worse(projection, parent) for projection in found]
+
+
+def enter(
+    target: Target,
+    family: Family,
+    mask: NDArray[np.bool_],
+    parent: Projection,
+    learn: Learn = "projection",
+) -> State:
+    """Begin at a parent's optimum, inputs entering by the better of their ways.
+
+    The null model's optimum tells nothing: there the best of the family's own starts is taken.
+
+    Parameters
+    ----------
+    target : Target
+    family : Family
+    mask : bool array `(d,)`
+    parent : Projection
+        On fewer inputs, or on others.
+    learn : {"projection", "marginal_likelihood"}
+    """
+    if parent.kernel == family.kernel:
+        starts = family.extended(parent.parameters, parent.active, mask)
+    else:
+        starts = family.starts(mask)
+    ways = begin_in(family, objective_on(target, family, mask, learn), starts)
+    best = ways.keep([int(np.argmin(ways.value))])
+    return replace(best, evaluations=best.evaluations + len(starts) - 1)
+
+
+def elsewhere(
+    target: Target, family: Family, mask: NDArray[np.bool_], learn: Learn = "projection"
+) -> State:
+    """Begin where the kernel has to explain nearly all: a valley that parents do not lead to."""
+    objective = objective_on(target, family, mask, learn)
+    return begin_in(family, objective, family.flexible_start(mask))
+
+
+def finish(
+    target: Target,
+    family: Family,
+    mask: NDArray[np.bool_],
+    states: Sequence[State],
+    parent: Projection | None = None,
+    learn: Learn = "projection",
+) -> Projection:
+    """Run states of one lane each on to convergence, and return the best end.
+
+    Parameters
+    ----------
+    target : Target
+    family : Family
+    mask : bool array `(d,)`
+    states : sequence of State
+        Of `objective_on(target, family, mask, learn)`.
+    parent : Projection, optional
+        As for `solve`.
+    learn : {"projection", "marginal_likelihood"}
+    """
+    objective = objective_on(target, family, mask, learn)
+    ends = [advance(objective, state, MAX_ITERATIONS) for state in states]
+    best = min(ends, key=lambda end: float(end.value[0]))
+    spent = np.array([sum(int(end.evaluations[0]) for end in ends)])
+    found = _projections(target, family, mask[None, :], learn, best.outcome(), spent)[0]
+    return _not_worse(found, parent)
+
+
+def grow(
+    target: Target,
+    family: Family,
+    mask: NDArray[np.bool_],
+    parent: Projection,
+    learn: Learn = "projection",
+) -> Projection:
+    """Learn the submodel of one subset, from the optimum on fewer inputs and from elsewhere.
+
+    Parameters
+    ----------
+    target : Target
+    family : Family
+    mask : bool array `(d,)`
+    parent : Projection
+        Of the same family.
+    learn : {"projection", "marginal_likelihood"}
+    """
+    states = (
+        enter(target, family, mask, parent, learn),
+        elsewhere(target, family, mask, learn),
+    )
+    return finish(target, family, mask, states, parent, learn)
+
+
+def _projections(
+    target: Target,
+    family: Family,
+    masks: NDArray[np.bool_],
+    learn: Learn,
+    outcome: Outcome,
+    evaluations: NDArray[np.intp],
+) -> list[Projection]:
+    """Return what the optimum of each subset is worth."""
     parameters = outcome.x
     kl = _divergences(target, family, masks, learn, parameters, outcome.value)
     errors = projection_error(target, family.kernel, parameters, masks)
-    found = [
+    return [
         Projection(
             kernel=family.kernel,
             parameters=parameters[c],
@@ -156,7 +265,6 @@ def solve(
         )
         for c, mask in enumerate(masks)
     ]
-    return [_not_worse(projection, parent) for projection in found]
 
 
 def _divergences(

@@ -13,6 +13,7 @@ from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host
 from gpproj.optimise import Outcome
+from gpproj.priors import PriorLike
 from gpproj.reference.draws import Draws
 from gpproj.reference.model import Reference
 
@@ -91,10 +92,11 @@ def reference_of(
     nugget: float,
     recipe: Any,
     optimum: Outcome | None = None,
+    prior: PriorLike = None,
 ) -> Reference:
     """Return the reference at one vector of log hyperparameters on the model's scale, `(p,)`."""
     draws = Draws.equal(parameters[None, :])
-    reference = Reference(training, structure, draws, nugget, recipe, optimum)
+    reference = Reference(training, structure, draws, nugget, recipe, optimum, prior)
     _ = reference.latent  # a covariance that cannot be factorised says so here
     return reference
 

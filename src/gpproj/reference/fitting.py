@@ -128,7 +128,7 @@ def fit(
         inference=inference,
         nugget=nugget,
     )
-    return reference_of(training, structure, optimum.x[best], nugget, recipe, optimum)
+    return reference_of(training, structure, optimum.x[best], nugget, recipe, optimum, prior)
 
 
 def structure_of(kernel: Kernel | None) -> Kernel:

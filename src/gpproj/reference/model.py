@@ -16,6 +16,7 @@ from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Array, Covariance, Host
 from gpproj.prediction import Component, LatentPredictor, Predictive
+from gpproj.priors import PriorLike
 from gpproj.reference.draws import (
     Clusters,
     Draws,
@@ -53,6 +54,8 @@ class Reference(Predictive):
     """Makes a reference of other data in the same way."""
     optimum: Outcome | None = None
     """How the search for the hyperparameters ended, start by start; None if there was none."""
+    prior: PriorLike = None
+    """Prior of the hyperparameters, where they were learned."""
     posterior: Any = None
     """Posterior draws of the hyperparameters as ArviZ data, in the user's units; None when they are
     fixed values."""
@@ -195,11 +198,15 @@ class Reference(Predictive):
         ----------
         clusters : int, "draws" or None
         """
+        return [self.draws.take(rows) for rows in self.partition(clusters)]
+
+    def partition(self, clusters: Clusters) -> list[NDArray[np.intp]]:
+        """Return the positions of the draws of each cluster."""
         check_clusters(clusters)
         count = self.draws.count if clusters == "draws" else (clusters or 1)
         if count not in self._partitions:
             self._partitions[count] = clusters_of(self.problem, self.draws, count)
-        return [self.draws.take(rows) for rows in self._partitions[count]]
+        return self._partitions[count]
 
     def share(self, draws: Draws) -> Share:
         """Return what the projections of some of the draws are held to."""

@@ -150,7 +150,7 @@ def sample(
         nugget=nugget,
     )
     flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
-    return Reference(training, structure, flat, nugget, recipe, optimum, posterior)
+    return Reference(training, structure, flat, nugget, recipe, optimum, prior, posterior)
 
 
 def space_of(training: TrainingSet, kernel: Kernel, prior: PriorLike) -> Space:

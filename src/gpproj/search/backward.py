@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -103,4 +104,16 @@ def backward_search(
         always=chosen,
         tried=tuple(tried),
         clusters=clusters,
+        recipe=partial(
+            backward_search,
+            min_inputs=min_inputs,
+            strategy=strategy,
+            progress=False,
+            groups=groups,
+            always=always,
+            costs=costs,
+            prior=prior,
+            clusters=clusters,
+            kernel=kernel,
+        ),
     )

@@ -6,6 +6,7 @@ import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -130,7 +131,19 @@ def forward_search(
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
-    return replace(path, clusters=clusters)
+    recipe = partial(
+        forward_search,
+        max_inputs=len(path.units),
+        strategy=strategy,
+        progress=False,
+        groups=groups,
+        always=always,
+        costs=costs,
+        prior=prior,
+        clusters=clusters,
+        kernel=kernel,
+    )
+    return replace(path, clusters=clusters, recipe=recipe)
 
 
 def _resumed(

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 
 from gpproj.kernels import Kernel
-from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import (
-    PRIOR,
-    Learn,
-    Projection,
-    check_learn,
-    family_of,
-    project_positions,
-)
+from gpproj.projection import PRIOR, Learn, check_learn, family_of
 from gpproj.reference import Clusters, Reference, check_clusters
-from gpproj.search.path import SearchPath, ends
+from gpproj.search.path import SearchPath, path_along
 from gpproj.search.units import Unit
 
 
@@ -59,19 +53,11 @@ def project_path(
     positions = reference.training.positions(order)
     family = family_of(reference, kernel, prior)
     units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
-    with one_blas_thread():
-        null, full_error = ends(reference, family, learn)
-        found: list[Projection] = [null]
-        for size in range(1, len(positions) + 1):
-            chosen = positions[:size]
-            found.append(project_positions(reference, family, chosen, learn, found[-1]))
-    return SearchPath(
-        reference=reference,
-        family=family,
-        units=units,
-        projections=tuple(found),
-        null_error=null.projection_error,
-        full_error=full_error,
-        learn=learn,
-        clusters=clusters,
+    path = path_along(reference, family, units, (), learn, clusters)
+    names = tuple(unit.name for unit in units)
+    return replace(
+        path,
+        recipe=partial(
+            project_path, order=names, learn=learn, prior=prior, clusters=clusters, kernel=kernel
+        ),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +16,7 @@ from gpproj.projection import (
     Learn,
     Projection,
     Submodel,
+    family_of,
     project_clusters,
     project_positions,
     solve_null,
@@ -72,6 +74,8 @@ class SearchPath:
     """How the submodels were learned."""
     clusters: Clusters = None
     """How many Gaussian processes each submodel is a mixture of; see `gpproj.project`."""
+    recipe: Callable[[Reference], SearchPath] | None = None
+    """Makes a path of the same length from another reference in the same way."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -148,6 +152,24 @@ class SearchPath:
     def _submodels(self) -> dict[tuple[int, Clusters], Submodel]:
         return {}
 
+    def again(self, reference: Reference) -> SearchPath:
+        """Return the path that the same search finds from a reference of other data."""
+        if self.recipe is None:
+            raise ValueError("this path does not know how it was found; search once more")
+        return self.recipe(reference)
+
+    def along(self, reference: Reference) -> SearchPath:
+        """Return the submodels of another reference on the same inputs in the same order."""
+        kernel = self.family.kernel
+        return path_along(
+            reference,
+            family_of(reference, kernel, self.family.prior),
+            self.units,
+            self.always,
+            self.learn,
+            self.clusters,
+        )
+
     def summary(self) -> pd.DataFrame:
         """Return one row for each size.
 
@@ -182,6 +204,36 @@ class SearchPath:
         """Name the order and the error left."""
         steps = ", ".join(self.order) if self.units else "no steps"
         return f"SearchPath({steps}; relative error={self.relative_errors[-1]:.3f})"
+
+
+def path_along(
+    reference: Reference,
+    family: Family,
+    units: tuple[Unit, ...],
+    always: tuple[int, ...],
+    learn: Learn,
+    clusters: Clusters,
+) -> SearchPath:
+    """Return the submodels along a given order, each with the one before it as its parent."""
+    with one_blas_thread():
+        null, full_error = ends(reference, family, learn)
+        chosen, found = always, [null]
+        if always:
+            found = [project_positions(reference, family, always, learn, null)]
+        for unit in units:
+            chosen = (*chosen, *unit.positions)
+            found.append(project_positions(reference, family, chosen, learn, found[-1]))
+    return SearchPath(
+        reference=reference,
+        family=family,
+        units=units,
+        projections=tuple(found),
+        null_error=null.projection_error,
+        full_error=full_error,
+        always=always,
+        learn=learn,
+        clusters=clusters,
+    )
 
 
 class Ends(NamedTuple):

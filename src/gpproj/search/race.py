@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from itertools import chain
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from numpy.typing import NDArray
 from gpproj.execute import run
 from gpproj.linalg import Host
 from gpproj.optimise import State, advance
-from gpproj.projection import Projection, begin_in, masks_of, project_positions
+from gpproj.projection import Projection, elsewhere, enter, finish, masks_of, objective_on
 from gpproj.projection.objective import projection_error, relevance_slopes
 from gpproj.search.step import Candidate, Field, gains
 from gpproj.search.units import Unit
 
 WARM, FURTHER = 4, 6
 """Iterations of a candidate in the first and in the second heat."""
+
+MAX_ITERATIONS = 500
+"""Of those that arrive."""
 
 NOTHING_LEFT = 1e-4
 """A posterior divergence (in nats) below which there is no race: all is explained."""
@@ -33,15 +37,17 @@ class Heats(NamedTuple):
     """Run `FURTHER` ones."""
     arrive: int
     """Are optimised to convergence."""
-    thorough: bool
-    """Whether those that arrive try all starts, or only the most useful ones."""
+    elsewhere: Literal["go on", "arrive", "never"]
+    """The heat from which candidates also run from a start that has nothing to do with the parent's
+    optimum."""
 
 
 def heats_of(inputs: int, left: float, units: int) -> Heats:
     """Return the plan of a race.
 
     The first inputs decide what later ones can add, and the warm start tells least about them: all
-    candidates start, and many arrive. Where hardly any error is left it hardly matters who wins.
+    candidates start, and many go on from two starts. Where hardly any error is left it hardly
+    matters who wins.
 
     Parameters
     ----------
@@ -55,20 +61,22 @@ def heats_of(inputs: int, left: float, units: int) -> Heats:
     Examples
     --------
     >>> heats_of(inputs=0, left=1.0, units=100)
-    Heats(start=100, go_on=50, arrive=10, thorough=True)
-    >>> heats_of(inputs=20, left=0.1, units=80)
-    Heats(start=20, go_on=10, arrive=2, thorough=False)
+    Heats(start=100, go_on=24, arrive=9, elsewhere='go on')
+    >>> heats_of(inputs=20, left=0.04, units=80)
+    Heats(start=6, go_on=2, arrive=1, elsewhere='never')
     """
-    if left < 5e-3:
-        plan = Heats(4, 2, 1, False)
+    if left < 0.01:
+        plan = Heats(3, 1, 1, "never")
     elif inputs < 5:
-        plan = Heats(units, max(6, units // 2), min(max(3, units // 4), 10), True)
+        plan = Heats(units, min(max(5, units // 2), 24), min(max(2, units // 4), 9), "go on")
     elif inputs < 8:
-        plan = Heats(max(12, units // 4), max(6, units // 8), 3, True)
+        plan = Heats(max(12, units // 2), max(6, units // 4), 3, "arrive")
+    elif left > 0.05:
+        plan = Heats(max(8, units // 4), max(4, units // 8), 2, "arrive")
     else:
-        plan = Heats(max(8, units // 4), max(4, units // 8), 2, False)
+        plan = Heats(max(5, units // 12), 2, 1, "never")
     start, go_on, arrive = (min(count, units) for count in plan[:3])
-    return Heats(start, go_on, arrive, plan.thorough)
+    return Heats(start, go_on, arrive, plan.elsewhere)
 
 
 def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -> list[Candidate]:
@@ -100,28 +108,32 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
         found[first] = found[first]._replace(projection=_adopted(field, units[first]))
         return found
 
-    runners = run(partial(_start, field), [units[u] for u in running], n_jobs)
-    for count, onward in (
-        (heats.go_on, partial(_further, field)),
-        (heats.arrive, partial(_arrive, field, heats.thorough)),
+    costs = np.array([unit.cost for unit in units])
+    runners = [[lane] for lane in run(partial(_start, field), [units[u] for u in running], n_jobs)]
+    for heat, count, iterations in (
+        ("go on", heats.go_on, FURTHER),
+        ("arrive", heats.arrive, MAX_ITERATIONS),
     ):
-        for u, runner in zip(running, runners, strict=True):
-            found[u] = Candidate(runner.error, runner.spent, runner.projection)
-        worth = gains(
-            field, [one.error for one in runners], np.array([units[u].cost for u in running])
-        )
-        best = np.argsort(-worth, kind="stable")[:count]
-        running = running[best]
-        runners = run(onward, [runners[place] for place in best], n_jobs)
-    for u, runner in zip(running, runners, strict=True):
-        found[u] = Candidate(runner.error, runner.spent, runner.projection)
+        errors = [_best(lanes).error for lanes in runners]
+        for u, error, lanes in zip(running, errors, runners, strict=True):
+            found[u] = Candidate(error, _spent(lanes), None)
+        best = np.argsort(-gains(field, errors, costs[running]), kind="stable")[:count]
+        running, runners = running[best], [runners[place] for place in best]
+        if heat == heats.elsewhere:
+            runners = [[*lanes, _Lane(lanes[0].unit)] for lanes in runners]
+        moved = iter(run(partial(_run, field, iterations), list(chain(*runners)), n_jobs))
+        runners = [[next(moved) for _ in lanes] for lanes in runners]
+    for u, lanes in zip(running, runners, strict=True):
+        end = _end(field, lanes)
+        found[u] = Candidate(end.projection_error, end.evaluations, end)
     return found
 
 
 def evaluations_expected(inputs: int, units: int) -> int:
     """Return about how many values and gradients a race takes."""
-    start, go_on, arrive, thorough = heats_of(inputs, 1.0, units)
-    return start * (WARM + 2) + go_on * (FURTHER + 1) + arrive * (80 if thorough else 55)
+    start, go_on, arrive, second = heats_of(inputs, 1.0, units)
+    further = FURTHER + 1 + (WARM + FURTHER + 1 if second == "go on" else 0)
+    return start * (WARM + 2) + go_on * further + arrive * 45
 
 
 def _ranked(field: Field, units: Sequence[Unit], hopes: Host) -> NDArray[np.intp]:
@@ -147,60 +159,55 @@ def _slopes(field: Field, units: Sequence[Unit]) -> Host:
 
 def _adopted(field: Field, unit: Unit) -> Projection:
     """Return the parent as it is, with the unit among the inputs it may use."""
-    inputs = masks_of([field.positions(unit)], field.reference.training.d)[0]
-    return field.parent._replace(inputs=inputs, evaluations=0)
+    return field.parent._replace(inputs=_asked(field, unit), evaluations=0)
 
 
-class _Runner(NamedTuple):
+def _asked(field: Field, unit: Unit) -> NDArray[np.bool_]:
+    """Return the inputs that the unit's submodel may use, `(d,)`."""
+    asked: NDArray[np.bool_] = masks_of([field.positions(unit)], field.reference.training.d)[0]
+    return asked
+
+
+class _Lane(NamedTuple):
+    """One way that one candidate goes."""
+
     unit: Unit
-    mask: NDArray[np.bool_]
-    """`(1, d)`."""
-    state: State
-    error: float
-    spent: int
-    projection: Projection | None = None
-    """Where it has arrived."""
+    state: State | None = None
+    """Where it stands; None if it has yet to begin, elsewhere."""
+    error: float = np.inf
 
 
-def _start(field: Field, unit: Unit) -> _Runner:
-    """Run a few iterations from the parent's optimum, by the better of its ways in."""
-    mask = field.mask(unit)
-    parent, family = field.parent, field.family
-    if parent.kernel == family.kernel:
-        starts = family.extended(parent.parameters, parent.active, mask[0])
-    else:
-        starts = family.starts(mask[0])
-    state = begin_in(family, field.objective(mask), starts)
-    state = advance(field.objective(mask), state.keep([int(np.argmin(state.value))]), WARM)
-    spent = len(starts) - 1 + int(state.evaluations[0])
-    return _Runner(unit, mask, state, _score(field, mask, state), spent)
+def _start(field: Field, unit: Unit) -> _Lane:
+    """Run a few iterations from the parent's optimum."""
+    state = enter(field.reference.target, field.family, field.mask(unit), field.parent)
+    return _run(field, WARM, _Lane(unit, state))
 
 
-def _further(field: Field, runner: _Runner) -> _Runner:
-    state = advance(field.objective(runner.mask), runner.state, FURTHER)
-    spent = runner.spent + int(state.evaluations[0] - runner.state.evaluations[0])
-    return runner._replace(state=state, error=_score(field, runner.mask, state), spent=spent)
+def _run(field: Field, iterations: int, lane: _Lane) -> _Lane:
+    """Run on; a lane that begins elsewhere runs as far as the others."""
+    target, family, mask = field.reference.target, field.family, field.mask(lane.unit)
+    state = lane.state
+    if state is None:
+        state, iterations = elsewhere(target, family, mask), iterations + WARM
+    state = advance(objective_on(target, family, mask), state, iterations)
+    error = projection_error(target, family.kernel, state.x, mask[None, :])
+    return _Lane(lane.unit, state, float(error[0]))
 
 
-def _arrive(field: Field, thorough: bool, runner: _Runner) -> _Runner:
-    """Optimise to convergence, from where the runner stands and from other starts."""
-    family = field.family
-    if field.parent.kernel != family.kernel:  # the null model tells nothing of where to start
-        found = field.project(runner.unit)
-    else:
-        found = project_positions(
-            field.reference,
-            family,
-            field.positions(runner.unit),
-            parent=None if field.removing else field.parent,
-            warm=(runner.state.x[0], runner.mask[0]),
-            starts_of=family.starts if thorough else family.best_starts,
-        )
-    spent = runner.spent + found.evaluations
-    arrived = found._replace(evaluations=spent)
-    return runner._replace(error=found.projection_error, spent=spent, projection=arrived)
+def _best(lanes: Sequence[_Lane]) -> _Lane:
+    return min(lanes, key=lambda lane: np.inf if lane.state is None else float(lane.state.value[0]))
 
 
-def _score(field: Field, mask: NDArray[np.bool_], state: State) -> float:
-    found = projection_error(field.reference.target, field.family.kernel, state.x, mask)
-    return float(found[0])
+def _spent(lanes: Sequence[_Lane]) -> int:
+    return sum(int(lane.state.evaluations[0]) for lane in lanes if lane.state is not None)
+
+
+def _end(field: Field, lanes: Sequence[_Lane]) -> Projection:
+    """Return the submodel that the better lane has arrived at."""
+    unit, states = lanes[0].unit, [lane.state for lane in lanes if lane.state is not None]
+    mask, parent = field.mask(unit), None if field.removing else field.parent
+    if not mask.any():  # the null model, which has a kernel of its own
+        null = field.project(unit)
+        return null._replace(evaluations=_spent(lanes) + null.evaluations)
+    found = finish(field.reference.target, field.family, mask, states, parent)
+    return found._replace(inputs=_asked(field, unit))

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run
 from gpproj.linalg import Host
-from gpproj.optimise import Objective
-from gpproj.projection import Family, Projection, masks_of, objective_of, project_positions
+from gpproj.projection import Family, Projection, masks_of, project_positions
 from gpproj.reference import Reference
 from gpproj.search.path import Tried
 from gpproj.search.units import Unit
@@ -46,15 +45,11 @@ class Field(NamedTuple):
         return project_positions(self.reference, self.family, positions, warm=warm)
 
     def mask(self, unit: Unit) -> NDArray[np.bool_]:
-        """Return the inputs that it can use, `(1, d)`: constant ones are never used."""
+        """Return the inputs that it can use, `(d,)`: constant ones are never used."""
         training = self.reference.training
-        varying: NDArray[np.bool_] = np.asarray(training.varying)
-        return masks_of([self.positions(unit)], training.d) & varying
-
-    def objective(self, mask: NDArray[np.bool_]) -> Objective:
-        """Return what is minimised for a submodel with these inputs, whatever its starts."""
-        target = self.reference.target
-        return lambda x, lanes: objective_of(target, self.family, mask)(x, np.zeros_like(lanes))
+        asked = masks_of([self.positions(unit)], training.d)[0]
+        mask: NDArray[np.bool_] = asked & np.asarray(training.varying)
+        return mask
 
 
 class Candidate(NamedTuple):
