@@ -14,10 +14,12 @@ __all__ = [
     "Reference",
     "SearchPath",
     "Submodel",
+    "Validation",
     "__version__",
     "backward_search",
     "condition",
     "datasets",
+    "effects",
     "fit",
     "forward_search",
     "kernels",
@@ -27,11 +29,15 @@ __all__ = [
     "priors",
     "project",
     "project_path",
+    "relevance",
+    "relevance_table",
     "sample",
+    "validate",
 ]
 
 if TYPE_CHECKING:
     from gpproj import datasets, kernels, likelihoods, plots, priors
+    from gpproj.dependence import effects
     from gpproj.projection import Submodel, project
     from gpproj.reference import Reference, condition, fit, sample
     from gpproj.search import (
@@ -41,9 +47,12 @@ if TYPE_CHECKING:
         leave_input_out,
         project_path,
     )
+    from gpproj.sensitivity import relevance, relevance_table
+    from gpproj.validation import Validation, validate
 else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
+        "dependence": ("effects",),
         "projection": ("Submodel", "project"),
         "reference": ("Reference", "condition", "fit", "sample"),
         "search": (
@@ -53,6 +62,8 @@ else:
             "leave_input_out",
             "project_path",
         ),
+        "sensitivity": ("relevance", "relevance_table"),
+        "validation": ("Validation", "validate"),
     }
     _ROOM = {name: room for room, names in _NAMES.items() for name in names}
 

@@ -29,6 +29,7 @@ class Experiment(StrEnum):
     """What can be reproduced."""
 
     toy = "toy"
+    known_truth = "known-truth"
     boston = "boston"
     automobile = "automobile"
     crime = "crime"
@@ -78,7 +79,9 @@ def demo(
 @app.command()
 def reproduce(
     experiment: Annotated[Experiment, typer.Argument(help="Which part of the paper.")],
-    realisations: Annotated[int, typer.Option(min=1, help="Simulated data sets (toy).")] = 200,
+    realisations: Annotated[
+        int | None, typer.Option(min=1, help="Simulated data sets (toy: 200, known-truth: 100).")
+    ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Random splits (the other ones).")] = 50,
     out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
@@ -90,7 +93,8 @@ def reproduce(
     from gpproj.reproduce import EXPERIMENTS
 
     folder = Path("experiments") / experiment if out is None else out
-    repeats = realisations if experiment is Experiment.toy else splits
+    simulated = {Experiment.toy: 200, Experiment.known_truth: 100}
+    repeats = (realisations or simulated[experiment]) if experiment in simulated else splits
     summary = EXPERIMENTS[experiment](folder, repeats, n_jobs=n_jobs)
     console.print(_table(f"{experiment}: means over {repeats} repetitions", summary))
     console.print(f"written to {folder}", highlight=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,15 @@ from gpproj.linalg import Array, Host, namespace
 
 ROWS = 1024
 """New rows handled at a time: bounds the memory of a prediction by `ROWS n` numbers."""
+
+
+class Gradients(NamedTuple):
+    """Derivatives of a prediction in the inputs of each new point."""
+
+    mean: Array
+    """`(m, d)`."""
+    variance: Array
+    """`(m, d)`."""
 
 
 class Prediction(NamedTuple):
@@ -63,23 +72,51 @@ class LatentPredictor:
 
     def __call__(self, X_new: Array) -> Prediction:
         """Predict the latent function at `X_new`, `(m, d)`."""
-        xp = namespace(self.X)
+        return Prediction(*self._in_blocks(self._predict, X_new))
+
+    def mean(self, X_new: Array) -> Array:
+        """Predict its mean alone, `(m,)`: far cheaper than with the variance."""
+        return self._in_blocks(lambda block: (self.coefficients @ self._cross(block),), X_new)[0]
+
+    def gradients(self, X_new: Array) -> Gradients:
+        """Return the derivatives of mean and variance in the inputs of `X_new`, `(m, d)` each.
+
+        dmean = dk(x*, X) b,   dvariance = dk(x*, x*) - 2 dk(x*, X) R k(X, x*).
+        """
+        return Gradients(*self._in_blocks(self._differentiate, X_new))
+
+    def _in_blocks(
+        self, function: Callable[[Array], tuple[Array, ...]], X_new: Array
+    ) -> tuple[Array, ...]:
         m = int(X_new.shape[0])
-        blocks = [
-            self._predict(X_new[start : min(start + ROWS, m), :]) for start in range(0, m, ROWS)
-        ]
-        means, variances = zip(*blocks, strict=True)
-        return Prediction(xp.concat(means), xp.concat(variances))
+        blocks = [function(X_new[start : min(start + ROWS, m), :]) for start in range(0, m, ROWS)]
+        return tuple(namespace(self.X).concat(parts) for parts in zip(*blocks, strict=True))
+
+    def _cross(self, X_new: Array) -> Array:
+        theta, mask = self.log_parameters[None, :], self.mask[None, :]
+        return self.kernel.cross(theta, self.X, X_new, mask)[0, :, :]
 
     def _predict(self, X_new: Array) -> tuple[Array, Array]:
         xp = namespace(self.X)
         theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        k = self.kernel.cross(theta, self.X, X_new, mask)[0, :, :]
+        k = self._cross(X_new)
         prior = self.kernel.diagonal(theta, X_new, mask)[0, :]
         explained = xp.sum((self.root @ k) ** 2, axis=0)
         variance = prior + self.extra - explained
         # Rounding may leave a hair below zero where the function is known.
         return self.coefficients @ k, xp.maximum(variance, xp.zeros_like(variance))
+
+    def _differentiate(self, X_new: Array) -> tuple[Array, Array]:
+        theta, mask = self.log_parameters[None, :], self.mask[None, :]
+        k = self._cross(X_new)
+
+        def pulled(weights: Array) -> Array:
+            weights = weights[None, :, :]
+            return self.kernel.cross_gradient(theta, self.X, X_new, mask, weights)[0, :, :]
+
+        coefficients = namespace(k).broadcast_to(self.coefficients[:, None], k.shape)
+        prior = self.kernel.diagonal_gradient(theta, X_new, mask)[0, :, :]
+        return pulled(coefficients), prior - 2.0 * pulled(self.root.T @ (self.root @ k))
 
 
 class Component(NamedTuple):

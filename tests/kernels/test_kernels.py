@@ -154,6 +154,74 @@ def test_the_array_api_path_equals_numpy(kernel, X):
     np.testing.assert_allclose(to_host(cross), host.value[:, :, :4], **close)
 
 
+@pytest.fixture
+def X_new(X):
+    """Points of their own, and two that are training points: smooth kernels are smooth there."""
+    return np.vstack([X[:2], np.random.default_rng(2).standard_normal((5, D)) + 3.0])
+
+
+def weights_of(X, X_new, lanes=1):
+    return np.random.default_rng(3).standard_normal((lanes, len(X), len(X_new)))
+
+
+@kernels
+@pytest.mark.parametrize("mask", ["1111", "1011", "0000", "0100"])
+def test_gradients_in_the_points_against_central_differences(kernel, X, X_new, mask):
+    weights, mask = weights_of(X, X_new), masks(mask)
+    theta = kernel.log_parameters(D)[None]
+
+    def contraction(flat):
+        moved = flat.reshape(X_new.shape)
+        return np.sum(weights * kernel.cross(theta, X, moved, mask))
+
+    def total(flat):
+        return np.sum(kernel.diagonal(theta, flat.reshape(X_new.shape), mask))
+
+    cross = kernel.cross_gradient(theta, X, X_new, mask, weights)
+    diagonal = kernel.diagonal_gradient(theta, X_new, mask)
+    for found, function in ((cross, contraction), (diagonal, total)):
+        assert found.shape == (1, *X_new.shape)
+        expected = central_difference(function, X_new.ravel()).reshape(X_new.shape)
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(found[0], expected, rtol=1e-6, atol=1e-6 * scale + 1e-12)
+        assert not found[0][:, ~mask[0]].any()
+
+
+@kernels
+@pytest.mark.parametrize("inputs", [[0, 2], [3], [1, 2, 3]])
+def test_gradients_of_a_masked_input_equal_those_of_a_deleted_column(kernel, X, X_new, inputs):
+    theta, mask = kernel.log_parameters(D), np.isin(np.arange(D), inputs)[None]
+    kept = [p.input is None or p.input in inputs for p in kernel.parameters(D)]
+    weights, everything = weights_of(X, X_new), np.ones((1, len(inputs)), dtype=bool)
+    less, less_new = (np.ascontiguousarray(points[:, inputs]) for points in (X, X_new))
+    cross = kernel.cross_gradient(theta[None], X, X_new, mask, weights)
+    deleted = kernel.cross_gradient(theta[kept][None], less, less_new, everything, weights)
+    assert np.array_equal(cross[:, :, inputs], deleted)
+    diagonal = kernel.diagonal_gradient(theta[None], X_new, mask)
+    deleted = kernel.diagonal_gradient(theta[kept][None], less_new, everything)
+    assert np.array_equal(diagonal[:, :, inputs], deleted)
+
+
+@kernels
+def test_gradients_lane_by_lane_and_in_the_array_api(kernel, X, X_new):
+    theta = kernel.log_parameters(D) + np.linspace(-1, 1, 3)[:, None]
+    mask, weights = masks("1111", "0110", "0000"), weights_of(X, X_new, lanes=3)
+    cross = kernel.cross_gradient(theta, X, X_new, mask, weights)
+    diagonal = kernel.diagonal_gradient(theta, X_new, mask)
+    for lane in range(3):
+        one = slice(lane, lane + 1)
+        alone = kernel.cross_gradient(theta[one], X, X_new, mask[one], weights[one])
+        assert np.array_equal(alone[0], cross[lane])
+        alone = kernel.diagonal_gradient(theta[one], X_new, mask[one])
+        assert np.array_equal(alone[0], diagonal[lane])
+    strict = [array_api_strict.asarray(values) for values in (X, X_new, weights)]
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    found = kernel.cross_gradient(theta, strict[0], strict[1], mask, strict[2])
+    np.testing.assert_allclose(to_host(found), cross, **close)
+    found = kernel.diagonal_gradient(theta, strict[1], mask)
+    np.testing.assert_allclose(to_host(found), diagonal, **close)
+
+
 def test_components_without_inputs_become_their_limits(X):
     ones = np.ones((len(X), len(X)))
     assert np.array_equal(SquaredExponential(2.0)(X, inputs=[]), 2.0 * ones)

@@ -299,3 +299,25 @@ def test_every_search_hands_its_prior_on(ref):
         lambda prior: gpproj.leave_input_out(ref, prior=prior)["d"],
     ):
         assert search("weak") != search(None)
+
+
+def test_a_prefilter_keeps_the_inputs_that_a_rival_puts_first(ref):
+    kept = gpproj.relevance(ref, "kl").sort_values(ascending=False).index[:2]
+    path = gpproj.forward_search(ref, prefilter=("kl", 2), progress=False)
+    assert set(path.order) == set(kept)
+    assert path.full_error == pytest.approx(gpproj.forward_search(ref, 0).full_error)
+
+
+def test_a_prefilter_counts_a_group_by_its_best_input(ref):
+    relevances = gpproj.relevance(ref, "ard").sort_values(ascending=False)
+    first, last = relevances.index[0], relevances.index[-1]
+    path = gpproj.forward_search(
+        ref, groups={"g": [first, last]}, prefilter=("ard", 1), progress=False
+    )
+    assert path.order == ("g",)
+
+
+@pytest.mark.parametrize("prefilter", [("kl",), "kl", ("kl", 1.5), ("kl", 0), ("guess", 2)])
+def test_bad_prefilters_are_refused(ref, prefilter):
+    with pytest.raises((TypeError, ValueError), match="prefilter|method"):
+        gpproj.forward_search(ref, prefilter=prefilter, progress=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import positive
-from gpproj.linalg import Array, Host, like
+from gpproj.linalg import Array, Host, like, namespace
 
 Mask = NDArray[np.bool_]
 """`(b, d)`: which inputs are in, lane by lane."""
@@ -85,6 +85,19 @@ class Kernel(ABC):
         """Return `k(x_i, x_i)`, `(b, n)`."""
 
     @abstractmethod
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return `sum_i weights_im dk(x_i, x_m) / dx_mj`, `(b, m, d)`, with x_m from `X_new`.
+
+        Zero for inputs that are out. The weights, `(b, n, m)`, spare an array over n, m and d.
+        """
+
+    @abstractmethod
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return `dk(x_i, x_i) / dx_ij`, `(b, n, d)`, zero for inputs that are out."""
+
+    @abstractmethod
     def scaled(self, factor: float) -> Kernel:
         """Return the kernel `factor k(x, x')`."""
 
@@ -151,6 +164,12 @@ class Kernel(ABC):
     def __hash__(self) -> int:
         """Hash structure and values."""
         return hash((type(self).__name__, self._key()))
+
+
+def no_gradient(log_parameters: Host, X: Array) -> Array:
+    """Return the gradient of what does not change with the points, `(b, n, d)`."""
+    shape = (log_parameters.shape[0], X.shape[0], X.shape[1])
+    return namespace(X).zeros(shape, dtype=X.dtype, device=X.device)
 
 
 def positive_per_input(name: str, values: Any) -> float | tuple[float, ...]:

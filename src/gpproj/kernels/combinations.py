@@ -97,6 +97,22 @@ class Sum(_Pair):
             self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
         )
 
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return the sum of the contracted gradients, `(b, m, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        return self._left.cross_gradient(
+            left, X, X_new, mask, weights
+        ) + self._right.cross_gradient(right, X, X_new, mask, weights)
+
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return the sum of the gradients, `(b, n, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        return self._left.diagonal_gradient(left, X, mask) + self._right.diagonal_gradient(
+            right, X, mask
+        )
+
     def _combine(self, left: Array, right: Array) -> Array:
         return left + right
 
@@ -121,6 +137,27 @@ class Product(_Pair):
         left, right = self._split(log_parameters, int(X.shape[1]))
         return _ProductEvaluation(
             self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
+        )
+
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return the contracted gradient by the product rule, `(b, m, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        by_right = weights * self._right.cross(right, X, X_new, mask)
+        by_left = weights * self._left.cross(left, X, X_new, mask)
+        return self._left.cross_gradient(
+            left, X, X_new, mask, by_right
+        ) + self._right.cross_gradient(right, X, X_new, mask, by_left)
+
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return the gradient by the product rule, `(b, n, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[1]))
+        by_right = self._right.diagonal(right, X, mask)[:, :, None]
+        by_left = self._left.diagonal(left, X, mask)[:, :, None]
+        return (
+            self._left.diagonal_gradient(left, X, mask) * by_right
+            + self._right.diagonal_gradient(right, X, mask) * by_left
         )
 
     def _combine(self, left: Array, right: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpproj.data import positive
-from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, show
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, no_gradient, show
 from gpproj.linalg import Array, Host, like, namespace
 
 
@@ -74,6 +74,16 @@ class Constant(Kernel):
         """Return `k(x_i, x_i)`, `(b, n)`."""
         variance = like(np.exp(log_parameters[:, :1]), X)
         return namespace(X).broadcast_to(variance, (log_parameters.shape[0], X.shape[0]))
+
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return zeros, `(b, m, d)`."""
+        return no_gradient(log_parameters, X_new)
+
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return zeros, `(b, n, d)`."""
+        return no_gradient(log_parameters, X)
 
     def _key(self) -> tuple[Any, ...]:
         return (self._variance,)

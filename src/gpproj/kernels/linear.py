@@ -17,7 +17,7 @@ from gpproj.kernels.base import (
     show,
 )
 from gpproj.kernels.zero import Zero
-from gpproj.linalg import Array, Host, is_numpy, like, namespace
+from gpproj.linalg import Array, Host, is_numpy, like, namespace, transpose
 
 
 class Linear(Kernel):
@@ -89,6 +89,22 @@ class Linear(Kernel):
     def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
         """Return `k(x_i, x_i)`, `(b, n)`."""
         return namespace(X).sum((X * X)[None, :, :] * _weights(log_parameters, X, mask), axis=-1)
+
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return `variances_j sum_i weights_im x_ij`, `(b, m, d)`."""
+        if not is_numpy(X):
+            return (transpose(weights) @ X) * _weights(log_parameters, X, mask)
+        value = np.zeros((log_parameters.shape[0], *X_new.shape))
+        for lane, variances in enumerate(np.exp(log_parameters)):
+            columns = np.flatnonzero(mask[lane])
+            value[lane][:, columns] = weights[lane].T @ (X[:, columns] * variances[columns])
+        return value
+
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return `2 variances_j x_ij`, `(b, n, d)`."""
+        return 2.0 * X[None, :, :] * _weights(log_parameters, X, mask)
 
     def _key(self) -> tuple[Any, ...]:
         return (self._variances,)

@@ -15,6 +15,7 @@ from gpproj.kernels.base import (
     Mask,
     Parameter,
     for_each_input,
+    no_gradient,
     positive_per_input,
     show,
 )
@@ -99,6 +100,33 @@ class Stationary(Kernel):
         """Return `k(x_i, x_i)`, `(b, n)`: the variance."""
         variance = like(np.exp(log_parameters[:, :1]), X)
         return namespace(X).broadcast_to(variance, (log_parameters.shape[0], X.shape[0]))
+
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return `sum_i weights_im dk(x_i, x_m) / dx_mj`, `(b, m, d)`.
+
+        dq/dx_mj = (x_ij - x_mj) / lengthscale_j^2, so that with W = weights dk/dq all inputs come
+        from the one product W'X.
+        """
+        xp = namespace(X)
+        centre, rates = xp.mean(X, axis=0), _rates(log_parameters, mask)
+        X, X_new = X - centre, X_new - centre
+        _, derivative = self.profile(_exponent(rates, X, X_new))
+        W = weights * derivative * like(np.exp(log_parameters[:, :1, None]), X)
+        sums = xp.sum(W, axis=1)[:, :, None]
+        if not is_numpy(X):
+            return (transpose(W) @ X - sums * X_new[None, :, :]) * like(rates[:, None, :] ** 2, X)
+        value = np.zeros((rates.shape[0], *X_new.shape))
+        for lane, rate in enumerate(rates):
+            columns = np.flatnonzero(rate)
+            pulled = W[lane].T @ X[:, columns] - sums[lane] * X_new[:, columns]
+            value[lane][:, columns] = pulled * rate[columns] ** 2
+        return value
+
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return zeros, `(b, n, d)`: the variance is the same everywhere."""
+        return no_gradient(log_parameters, X)
 
     def _key(self) -> tuple[Any, ...]:
         return (self._variance, self._lengthscales)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter
+from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, no_gradient
 from gpproj.linalg import Array, Host, namespace
 
 
@@ -58,6 +58,16 @@ class Zero(Kernel):
         """Return zeros, `(b, n)`."""
         shape = (log_parameters.shape[0], X.shape[0])
         return namespace(X).zeros(shape, dtype=X.dtype, device=X.device)
+
+    def cross_gradient(
+        self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
+    ) -> Array:
+        """Return zeros, `(b, m, d)`."""
+        return no_gradient(log_parameters, X_new)
+
+    def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
+        """Return zeros, `(b, n, d)`."""
+        return no_gradient(log_parameters, X)
 
     def _key(self) -> tuple[Any, ...]:
         return ()

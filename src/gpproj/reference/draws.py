@@ -139,7 +139,7 @@ def leave_one_out(problem: exact.Problem, draws: Draws) -> exact.LeaveOneOut:
         loo = exact.leave_one_out(problem.y, given.coefficients, given.root)
         found.append(tuple(to_host(part) for part in loo))
     mean, variance, log_density = (np.stack(parts) for parts in zip(*found, strict=True))
-    log_weights = smoothed(np.log(draws.weights)[:, None] - log_density)
+    log_weights, _ = smoothed(np.log(draws.weights)[:, None] - log_density)
     weights = np.exp(log_weights)
     centre = np.sum(weights * mean, axis=0)
     spread = np.sum(weights * (variance + (mean - centre) ** 2), axis=0)
@@ -147,9 +147,19 @@ def leave_one_out(problem: exact.Problem, draws: Draws) -> exact.LeaveOneOut:
     return exact.LeaveOneOut(*(like(part, problem.y) for part in (centre, spread, density)))
 
 
-def smoothed(log_weights: Host) -> Host:
-    """Return Pareto-smoothed, normalised importance weights on the log scale, `(s, n)`."""
+def smoothed(log_weights: Host) -> tuple[Host, Host]:
+    """Return Pareto-smoothed, normalised importance weights on the log scale, and their k.
+
+    Parameters
+    ----------
+    log_weights : array `(s, n)`
+
+    Returns
+    -------
+    array `(s, n)`, array `(n,)`
+        Above about 0.7 the k of a column says that its weights cannot be trusted.
+    """
     from gpproj.reference.mcmc import arviz
 
-    weights, _ = arviz().psislw(log_weights.T)
-    return np.asarray(weights).T
+    weights, k_hat = arviz().psislw(log_weights.T)
+    return np.asarray(weights).T, np.asarray(k_hat)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gpproj.reproduce.known_truth import reproduce_known_truth
 from gpproj.reproduce.splits import SETTINGS, reproduce_splits
 from gpproj.reproduce.toy import reproduce_toy
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 EXPERIMENTS: dict[str, Callable[..., pd.DataFrame]] = {
     "toy": reproduce_toy,
+    "known-truth": reproduce_known_truth,
     **{name: partial(reproduce_splits, name) for name in SETTINGS},
 }
 """What `gpproj reproduce NAME` runs: functions of a folder, `repeats` and `n_jobs`."""
 
-__all__ = ["EXPERIMENTS", "reproduce_splits", "reproduce_toy"]
+__all__ = ["EXPERIMENTS", "reproduce_known_truth", "reproduce_splits", "reproduce_toy"]

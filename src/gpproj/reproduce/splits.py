@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import gpproj
-from gpproj import store
-from gpproj.execute import run
 from gpproj.plots import BLUE, GREEN, ORANGE, PINK
 from gpproj.reproduce.figures import save
+from gpproj.reproduce.stages import repeated
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-KIND = "finished split"
 
 
 class Setting(NamedTuple):
@@ -83,11 +80,8 @@ def reproduce_splits(
     import pandas as pd
 
     setting = SETTINGS[name]
-    finished = folder / "finished"
-    finished.mkdir(parents=True, exist_ok=True)
-    work = partial(_finished, setting, finished)
-    tables = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
-    raw = pd.concat([pd.DataFrame(rows) for rows in tables], ignore_index=True)
+    work = partial(_rows, setting)
+    raw = pd.DataFrame(repeated(work, splits, folder, list(setting), n_jobs, f"{name} splits"))
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
     save(_draw(raw), folder / f"{name}.png")
     return summarise(raw)
@@ -97,20 +91,6 @@ def summarise(raw: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over splits of every curve at every size."""
     table = raw.pivot_table(index="size", columns="curve", values="log_density")
     return table[[curve for curve in ("reference", *CURVES) if curve in table]]
-
-
-def _finished(setting: Setting, folder: Path, seed: int) -> list[dict[str, Any]]:
-    """Return the rows of one split: those kept, or new ones, which are then kept."""
-    file = folder / f"split_{seed:03d}.npz"
-    key = store.digest(list(setting), seed)
-    if file.exists():
-        content = store.read(file, KIND).content
-        if content["key"] == key:
-            rows: list[dict[str, Any]] = content["rows"]
-            return rows
-    rows = list(_rows(setting, seed))
-    store.write(file, KIND, {"key": key, "rows": rows}, {})
-    return rows
 
 
 def _rows(setting: Setting, seed: int) -> Iterator[dict[str, Any]]:

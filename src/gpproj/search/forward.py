@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.race import evaluations_expected, race
 from gpproj.search.step import Candidate, Field, exhaust, recorded, winner, worth
-from gpproj.search.units import Inputs, Unit, units_of
+from gpproj.search.units import Inputs, Unit, prefiltered, steps_of, units_of
 
 PER_PROJECTION = 80
 """Values and gradients of one projection from all starts, about."""
@@ -47,6 +46,7 @@ def forward_search(
     prior: PriorLike = PRIOR,
     clusters: Clusters = None,
     kernel: Kernel | None = None,
+    prefilter: tuple[str, int] | None = None,
     extend: SearchPath | None = None,
 ) -> SearchPath:
     """Add inputs one by one, each time the one that leaves the smallest projection error.
@@ -81,6 +81,9 @@ def forward_search(
     clusters : int, "draws" or None
         As for `gpproj.project`: what `path[k]` is a mixture of. The search itself compares
         projections of all draws at once.
+    prefilter : (method, count), optional
+        Consider only the `count` inputs (or groups) that `gpproj.relevance` with this method puts
+        first, such as `("kl", 30)`: cheap, but what it leaves out is never looked at again.
     extend : SearchPath, optional
         A path of the same reference and settings to go on from; a checkpoint that is there already
         comes first.
@@ -103,7 +106,9 @@ def forward_search(
     check_strategy(strategy)
     _check_fraction(stop_below)
     forced, units = units_of(reference, groups, always, costs)
-    steps = _steps(max_inputs, len(units))
+    if prefilter is not None:
+        units = prefiltered(reference, units, prefilter)
+    steps = steps_of(max_inputs, len(units))
     family = family_of(reference, kernel, prior)
     saved = None
     if checkpoint is not None:
@@ -142,6 +147,7 @@ def forward_search(
         prior=prior,
         clusters=clusters,
         kernel=kernel,
+        prefilter=prefilter,
     )
     return replace(path, clusters=clusters, recipe=recipe)
 
@@ -230,18 +236,3 @@ def check_strategy(strategy: str) -> None:
 def _check_fraction(stop_below: float | None) -> None:
     if stop_below is not None and not 0.0 <= stop_below <= 1.0:
         raise ValueError(f"stop_below must be a fraction from 0 to 1, got {stop_below!r}")
-
-
-def _steps(max_inputs: int | None, available: int) -> int:
-    if max_inputs is None:
-        return available
-    try:
-        steps = operator.index(max_inputs)
-    except TypeError:
-        raise TypeError(f"max_inputs must be a whole number, got {max_inputs!r}") from None
-    if not 0 <= steps <= available:
-        raise ValueError(
-            f"max_inputs must be from 0 to the number of steps there are, {available}; "
-            f"got {max_inputs}"
-        )
-    return steps

@@ -11,14 +11,16 @@ from gpproj.priors import PriorLike
 from gpproj.projection import PRIOR, Learn, check_learn, family_of
 from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.path import SearchPath, path_along
-from gpproj.search.units import Unit
+from gpproj.search.units import Unit, steps_of
+from gpproj.sensitivity import relevance
 
 
 def project_path(
     reference: Reference,
-    order: Iterable[str | int],
+    order: Iterable[str | int] | str,
     learn: Learn = "projection",
     *,
+    max_inputs: int | None = None,
     prior: PriorLike = PRIOR,
     clusters: Clusters = None,
     kernel: Kernel | None = None,
@@ -28,10 +30,13 @@ def project_path(
     Parameters
     ----------
     reference : Reference
-    order : iterable of str or int
-        Names or positions, the first input first.
+    order : iterable of str or int, or str
+        Names or positions, the first input first; or a method of `gpproj.relevance`, such as "ard",
+        that gives the order. A validation asks the method anew in every fold.
     learn : {"projection", "marginal_likelihood"}
         As for `gpproj.project`.
+    max_inputs : int, optional
+        How many inputs of the order to go through; all when left out.
     prior, clusters, kernel
         As for `gpproj.project`.
 
@@ -44,20 +49,28 @@ def project_path(
     >>> import gpproj
     >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
     >>> ref = gpproj.fit(X[:, 5:], y)
-    >>> path = gpproj.project_path(ref, ref.ard_relevance().sort_values(ascending=False).index[:2])
-    >>> len(path)
-    3
+    >>> path = gpproj.project_path(ref, "ard", max_inputs=2)
+    >>> path.order == tuple(ref.ard_relevance().nlargest(2).index)
+    True
     """
     check_learn(learn)
     check_clusters(clusters)
-    positions = reference.training.positions(order)
+    named = order
+    if isinstance(order, str):
+        values = relevance(reference, order, random_state=0)
+        named = list(values.sort_values(ascending=False, kind="stable").index)
+    positions = reference.training.positions(named)
+    positions = positions[: steps_of(max_inputs, len(positions))]
     family = family_of(reference, kernel, prior)
     units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
     path = path_along(reference, family, units, (), learn, clusters)
-    names = tuple(unit.name for unit in units)
-    return replace(
-        path,
-        recipe=partial(
-            project_path, order=names, learn=learn, prior=prior, clusters=clusters, kernel=kernel
-        ),
+    recipe = partial(
+        project_path,
+        order=order if isinstance(order, str) else path.order,
+        learn=learn,
+        max_inputs=len(units),
+        prior=prior,
+        clusters=clusters,
+        kernel=kernel,
     )
+    return replace(path, recipe=recipe)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from gpproj.data import positive
 from gpproj.reference import Reference
+from gpproj.sensitivity import relevance
 
 Inputs: TypeAlias = Iterable[str | int]
 
@@ -88,3 +90,46 @@ def _prices(
         for group, positions in members.items()
     }
     return {**alone, **together}
+
+
+def prefiltered(
+    reference: Reference, units: tuple[Unit, ...], prefilter: tuple[str, int]
+) -> tuple[Unit, ...]:
+    """Return the units that a rival measure of relevance puts first; a group counts by its best.
+
+    Parameters
+    ----------
+    reference : Reference
+    units : tuple of Unit
+    prefilter : (method, count)
+        A method of `gpproj.relevance`, and how many units to keep.
+    """
+    try:
+        method, count = prefilter
+        count = operator.index(count)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f'prefilter must be a method and a count, such as ("kl", 30); got {prefilter!r}'
+        ) from None
+    if count < 1:
+        raise ValueError(f"prefilter must keep at least one input, got {prefilter!r}")
+    values = relevance(reference, method, random_state=0).to_numpy()
+    scores = [max(values[position] for position in unit.positions) for unit in units]
+    kept = sorted(range(len(units)), key=lambda place: -scores[place])[:count]
+    return tuple(units[place] for place in sorted(kept))
+
+
+def steps_of(max_inputs: int | None, available: int) -> int:
+    """Return how many steps to take, all when none are asked for."""
+    if max_inputs is None:
+        return available
+    try:
+        steps = operator.index(max_inputs)
+    except TypeError:
+        raise TypeError(f"max_inputs must be a whole number, got {max_inputs!r}") from None
+    if not 0 <= steps <= available:
+        raise ValueError(
+            f"max_inputs must be from 0 to the number of steps there are, {available}; "
+            f"got {max_inputs}"
+        )
+    return steps

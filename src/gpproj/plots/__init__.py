@@ -1,0 +1,23 @@
+"""Pictures, drawn from tables that users can get too; each function returns its axes."""
+
+from __future__ import annotations
+
+from gpproj.plots.curves import error_curve, score_curve
+from gpproj.plots.folds import prediction_scatter, ranking_heatmap
+from gpproj.plots.inputs import effects, relevance_bars
+from gpproj.plots.style import BLUE, COLOURS, GREEN, GREY, ORANGE, PINK
+
+__all__ = [
+    "BLUE",
+    "COLOURS",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PINK",
+    "effects",
+    "error_curve",
+    "prediction_scatter",
+    "ranking_heatmap",
+    "relevance_bars",
+    "score_curve",
+]

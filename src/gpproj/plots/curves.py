@@ -1,0 +1,109 @@
+"""Curves over the size of the submodel: what is lost, and how well it predicts."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpproj.plots.style import BLUE, GREY, ORANGE, legend_above, name_sizes, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from gpproj.search import SearchPath
+    from gpproj.validation import Validation
+
+SCORES = {
+    "elpd": "expected log predictive density",
+    "mlpd": "mean log predictive density",
+    "rmse": "root mean squared error",
+    "r2": "explained share of the variance",
+}
+
+
+def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
+    """Draw the relative projection error against the number of inputs.
+
+    Submodels whose optimisation did not converge are marked with a cross. The null model is the
+    line at one, the submodel on all inputs the line at zero. The table is `path.summary()`.
+
+    Parameters
+    ----------
+    path : SearchPath
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    table = path.summary()
+    entered = ["none", *table["input"][1:]]
+    ax = new_axes(ax, width=max(5.0, 1.5 + 0.3 * len(table)), upright=entered)
+    sizes, errors = table.index.to_numpy(), table["relative_error"].to_numpy()
+    ax.axhline(1.0, color=GREY, linestyle="--", linewidth=1.0, label="null model")
+    ax.axhline(0.0, color=GREY, linestyle=":", linewidth=1.0, label="all inputs")
+    ax.plot(sizes, errors, "o-", color=BLUE, markersize=4.0, label="submodels")
+    failed = ~table["converged"].to_numpy()
+    if failed.any():
+        ax.plot(sizes[failed], errors[failed], "x", color=ORANGE, label="not converged")
+    name_sizes(ax, entered)
+    ax.set_ylabel("relative projection error")
+    ax.legend(frameon=False)
+    return ax
+
+
+def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> Axes:
+    """Draw how well submodels predict unseen rows against their size.
+
+    The bar of a submodel is one standard error of its *difference* to the reference: both predict
+    the same rows, and what is hard to predict for both tells nothing about which is better. A bar
+    that reaches the line of the reference is a difference within one standard error. The band is
+    the standard error of the reference's own value, and mostly far wider: how much the value would
+    change with other rows.
+
+    The size that `cv.suggest_size()` gives is marked; it goes by the elpd, whatever is drawn. The
+    tables are `cv.summary(stat)` and `cv.reference_summary(stat)`.
+
+    Parameters
+    ----------
+    cv : Validation
+    stat : {"elpd", "mlpd", "rmse", "r2"}
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    table, reference = cv.summary(stat), cv.reference_summary(stat)
+    entered = ["none", *table["input"][1:]]
+    ax = new_axes(ax, width=max(6.5, 1.5 + 0.3 * len(table)), height=4.0, upright=entered)
+    sizes, values = table.index.to_numpy(), table[stat].to_numpy()
+    bars = ax.errorbar(
+        sizes,
+        values,
+        yerr=table[f"{stat}_diff_se"].to_numpy(),
+        fmt="o-",
+        color=BLUE,
+        markersize=4.0,
+        capsize=2.0,
+    )
+    level, error = reference[stat], np.nan_to_num(reference[f"{stat}_se"])
+    line = ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
+    band = ax.axhspan(level - error, level + error, color=GREY, alpha=0.15, linewidth=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        size = cv.suggest_size()
+    at = [] if size is None else [size]
+    (mark,) = ax.plot(at, values[at], "o", color="none", markeredgecolor=ORANGE, markersize=10.0)
+    if size is None:
+        mark.set_marker(" ")
+    else:
+        ax.axvline(size, color=ORANGE, linestyle=":", linewidth=1.0)
+    name_sizes(ax, entered)
+    ax.set_ylabel(SCORES[stat])
+    suggested = "no size is suggested" if size is None else f"suggested size: {size}"
+    labels = ["submodels ± s.e. of the difference", "reference ± s.e.", suggested]
+    legend_above(ax, [bars, (band, line), mark], labels)
+    return ax

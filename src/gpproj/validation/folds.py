@@ -1,0 +1,147 @@
+"""K-fold validation: fit, search and predict anew, each time without some of the rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.data import raw_rows
+from gpproj.execute import run
+from gpproj.linalg import Host, to_host
+from gpproj.prediction import Predictive
+from gpproj.reference import Reference
+from gpproj.search import SearchPath
+from gpproj.validation.scores import Scores
+
+Rows = NDArray[np.intp]
+
+
+class Fold(NamedTuple):
+    """One repetition of everything without some of the rows."""
+
+    number: int
+    train: Rows
+    test: Rows
+
+
+class FoldResult(NamedTuple):
+    """What a fold has found."""
+
+    scores: Scores
+    order: tuple[str, ...]
+    """Inputs, or groups of them, in the order they entered."""
+    chosen: int | None = None
+    """The size that a validation inside the fold suggests."""
+
+
+def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -> list[Fold]:
+    """Return the folds that a number, a splitter of scikit-learn or a list of pairs stands for."""
+    from sklearn.model_selection import KFold
+
+    n = reference.training.n
+    splitter = folds
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        if not 2 <= folds <= n:
+            raise ValueError(f"folds must be from 2 to the number of rows, {n}; got {folds}")
+        splitter = KFold(int(folds), shuffle=True, random_state=random_state)
+    text = isinstance(splitter, (str, bytes))  # which have a method `split` too
+    if hasattr(splitter, "split") and not text:
+        y = to_host(reference.training.y)
+        pairs: Iterable[Any] = splitter.split(np.zeros((n, 1)), y, groups)
+    elif isinstance(splitter, Iterable) and not text:
+        pairs = splitter
+    else:
+        raise TypeError(
+            "folds must be a number, a splitter of scikit-learn or pairs of training and test "
+            f"rows; got {folds!r}"
+        )
+    found = []
+    for number, pair in enumerate(pairs):
+        train, test = _rows_of(pair, n)
+        if np.intersect1d(train, test).size or not (train.size and test.size):
+            raise ValueError("folds must be pairs of training and test rows that share none")
+        found.append(Fold(number, train, test))
+    if not found:
+        raise ValueError("folds must give at least one pair of training and test rows")
+    return found
+
+
+def _rows_of(pair: Any, n: int) -> tuple[Rows, Rows]:
+    """Read a pair of training and test rows."""
+    try:
+        train, test = (np.asarray(rows) for rows in pair)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"folds must be pairs of training and test rows; saw the pair {pair!r}"
+        ) from None
+    for rows in (train, test):
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+            raise TypeError(f"folds must hold positions of rows; saw {rows!r}")
+        if rows.size and not (rows.min() >= 0 and rows.max() < n):
+            raise ValueError(f"folds must hold rows from 0 to {n - 1}; saw {rows!r}")
+    return train.astype(np.intp), test.astype(np.intp)
+
+
+def leave_one_out_folds(n: int, points: Rows) -> list[Fold]:
+    """Return folds of one row each."""
+    everyone = np.arange(n)
+    return [
+        Fold(number, np.delete(everyone, point), np.array([point]))
+        for number, point in enumerate(points)
+    ]
+
+
+def validate_folds(
+    reference: Reference,
+    path: SearchPath,
+    folds: list[Fold],
+    inside: bool,
+    n_jobs: int | None,
+    progress: bool,
+    choose: Any = None,
+) -> list[FoldResult]:
+    """Repeat everything in every fold.
+
+    Parameters
+    ----------
+    reference : Reference
+    path : SearchPath
+        Of all rows.
+    folds : list of Fold
+    inside : bool
+        Whether the search is repeated too, or the order of the path kept.
+    n_jobs : int or None
+    progress : bool
+    choose : callable, optional
+        From a fold's reference and path to a size: the validation inside the fold.
+    """
+    work = partial(_in_fold, reference, path, inside, choose)
+    with warnings.catch_warnings():
+        # An input that varies in all rows may be constant in some: nothing the user can act on.
+        # Said here and not in the workers, since threads share their filters.
+        warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
+        return run(work, folds, n_jobs, progress="validation" if progress else None)
+
+
+def _in_fold(
+    reference: Reference, path: SearchPath, inside: bool, choose: Any, fold: Fold
+) -> FoldResult:
+    own = reference.refit(*raw_rows(reference.training, fold.train))
+    found = path.again(own) if inside else path.along(own)
+    chosen = None if choose is None else choose(own, found)
+    models: list[Predictive] = [own, *(found[size] for size in range(len(found)))]
+    scores = predictions(models, *raw_rows(reference.training, fold.test), fold.test, fold.number)
+    return FoldResult(scores, found.order, chosen)
+
+
+def predictions(models: list[Predictive], X: Any, y: Any, rows: Rows, fold: int) -> Scores:
+    """Return what models say of rows that they have not seen."""
+    means: list[Host] = [to_host(model.predict_response(X).mean) for model in models]
+    densities: list[Host] = [to_host(model.log_density(X, y)) for model in models]
+    label = np.full(rows.size, fold, dtype=np.intp)
+    return Scores(rows, label, to_host(y), np.stack(means), np.stack(densities))

@@ -1,0 +1,220 @@
+"""Leave-one-out validation of the submodels along a path, without searching or fitting anew."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.execute import run
+from gpproj.inference import exact
+from gpproj.linalg import Host, one_blas_thread, to_host
+from gpproj.projection import objective_on
+from gpproj.projection.family import null_family
+from gpproj.projection.objective import conditioned
+from gpproj.reference import Reference
+from gpproj.reference.target import target_of
+from gpproj.search import SearchPath
+from gpproj.validation.folds import leave_one_out_folds, validate_folds
+from gpproj.validation.leaving import Leaver, Left, PointLeaver, SampledLeaver
+from gpproj.validation.newton import free_parameters, moved, newton_step, slopes
+from gpproj.validation.scores import Scores, joined
+
+
+class Prediction(NamedTuple):
+    """Of one observation by a model that has not seen it, on the model's scale."""
+
+    mean: float
+    log_density: float
+
+
+class LeftOut(Protocol):
+    """Predicts observations that were left out."""
+
+    def __call__(self, i: int, left: Left) -> Prediction:
+        """Predict observation i, given the reference without it."""
+
+
+class SingleSubmodel:
+    """One projection of the whole reference: its hyperparameters move by a Newton step.
+
+    Parameters
+    ----------
+    path : SearchPath
+    size : int
+    held : bool
+        Leave the hyperparameters where they are.
+    """
+
+    def __init__(self, path: SearchPath, size: int, held: bool) -> None:
+        self.reference = path.reference
+        self.found = path.projections[size]
+        same = self.found.kernel == path.family.kernel
+        self.family = path.family if same else null_family(path.family)
+        self.mask: NDArray[np.bool_] = np.asarray(self.found.active)
+        self.learn, self.held = path.learn, held
+
+    def __call__(self, i: int, left: Left) -> Prediction:
+        """Predict observation i, given the reference without it."""
+        phi = self.found.parameters if self.held else self._moved(left)
+        problem = self.reference.problem
+        latent = self.reference.latent._replace(noise=left.noise)
+        state = conditioned(
+            target_of(problem, latent), self.family.kernel, phi[None, :], self.mask[None, :]
+        )
+        loo = exact.leave_one_out(problem.y, state.coefficients[0], state.root[0])
+        return Prediction(float(loo.mean[i]), float(loo.log_density[i]))
+
+    def _moved(self, left: Left) -> Host:
+        """Return one Newton step towards the projection of the reference without i."""
+        objective = objective_on(left.target, self.family, self.mask, self.learn)
+        lane = np.zeros(1, dtype=np.intp)
+        _, gradient = objective(self.found.parameters[None, :], lane)
+        step = newton_step(np.asarray(gradient)[0][self._free], self._hessian)
+        return moved(
+            lambda phi: float(np.asarray(objective(phi[None, :], lane)[0])[0]),
+            self.found.parameters,
+            self._free,
+            step,
+            self.family.bounds,
+        )
+
+    @cached_property
+    def _free(self) -> NDArray[np.intp]:
+        return free_parameters(
+            self.family.kernel, self.mask, self.found.parameters, self.family.bounds
+        )
+
+    @cached_property
+    def _hessian(self) -> Host:
+        objective = objective_on(self.reference.target, self.family, self.mask, self.learn)
+        lane = np.zeros(1, dtype=np.intp)
+        bend = slopes(
+            lambda phi: np.asarray(objective(phi[None, :], lane)[1])[0][self._free],
+            self.found.parameters,
+            self._free,
+        )
+        return 0.5 * (bend + bend.T)
+
+
+class MixedSubmodel:
+    """A mixture of projected clusters: its weights are those of the draws in each cluster.
+
+    Parameters
+    ----------
+    path : SearchPath
+    size : int
+    log_weights : array `(s, n)`
+        Of the draws, for each observation that is left out.
+    """
+
+    def __init__(self, path: SearchPath, size: int, log_weights: Host) -> None:
+        reference = path.reference
+        y = reference.training.y
+        loos = [
+            exact.leave_one_out(y, part.predictor.coefficients, part.predictor.root)
+            for part in path[size].parts
+        ]
+        self.means = np.stack([to_host(loo.mean) for loo in loos])
+        self.densities = np.stack([to_host(loo.log_density) for loo in loos])
+        rows = reference.partition(path.clusters)
+        self.log_weights = np.stack([np.logaddexp.reduce(log_weights[own], axis=0) for own in rows])
+
+    def __call__(self, i: int, left: Left) -> Prediction:
+        """Predict observation i."""
+        weights = self.log_weights[:, i]
+        return Prediction(
+            float(np.exp(weights) @ self.means[:, i]),
+            float(np.logaddexp.reduce(weights + self.densities[:, i])),
+        )
+
+
+class LooResult(NamedTuple):
+    """Leave-one-out predictions, and how far their weights can be trusted."""
+
+    scores: Scores
+    k_hat: Host | None
+    """Of each point, where draws were weighted; those above the limit were refitted."""
+    refitted: NDArray[np.intp]
+
+
+def validate_loo(
+    reference: Reference,
+    path: SearchPath,
+    points: NDArray[np.intp],
+    held: bool,
+    n_jobs: int | None,
+    progress: bool,
+) -> LooResult:
+    """Predict single observations by the reference and the submodels without them.
+
+    Parameters
+    ----------
+    reference : Reference
+    path : SearchPath
+    points : int array `(m,)`
+        Observations to predict.
+    held : bool
+        Leave learned hyperparameters where they are.
+    n_jobs : int or None
+    progress : bool
+    """
+    leaver: Leaver
+    with one_blas_thread():
+        if reference.draws.count > 1:
+            leaver = SampledLeaver(reference)
+            bad = points[leaver.k_hat[points] > worst_k(reference.draws.count)]
+        else:
+            leaver, bad = PointLeaver(reference, held), points[:0]
+        models = [_model(path, size, leaver, held) for size in range(len(path))]
+        good = np.setdiff1d(points, bad, assume_unique=True)
+        title = "leave-one-out" if progress else None
+        rows = run(partial(_predict, leaver, models), good.tolist(), n_jobs, progress=title)
+    scores = _scores(reference, good, rows, 1 + len(models))
+    if bad.size:
+        folds = leave_one_out_folds(reference.training.n, bad)
+        refits = validate_folds(reference, path, folds, False, n_jobs, progress)
+        parts = [one.scores._replace(fold=one.scores.rows) for one in refits]
+        scores = joined([scores, *parts])
+    k_hat = leaver.k_hat if isinstance(leaver, SampledLeaver) else None
+    return LooResult(scores, k_hat, bad)
+
+
+def worst_k(draws: int) -> float:
+    """Return the largest Pareto k that so many draws can be trusted with.
+
+    >>> worst_k(100), worst_k(4000)
+    (0.5, 0.7)
+    """
+    return min(1.0 - 1.0 / math.log10(draws), 0.7)
+
+
+def _model(path: SearchPath, size: int, leaver: Leaver, held: bool) -> LeftOut:
+    if isinstance(leaver, SampledLeaver) and len(leaver.reference.partition(path.clusters)) > 1:
+        return MixedSubmodel(path, size, leaver.log_weights)
+    model = SingleSubmodel(path, size, held)
+    if not held:
+        _ = model._hessian  # once, before the workers ask for it
+    return model
+
+
+def _predict(leaver: Leaver, models: list[LeftOut], i: int) -> list[Prediction]:
+    left = leaver(i)
+    own = Prediction(left.mean, left.log_density)
+    return [own, *(model(i, left) for model in models)]
+
+
+def _scores(reference: Reference, points: NDArray[np.intp], rows: list[Any], models: int) -> Scores:
+    scaling, y = reference.training.scaling, to_host(reference.training.y)
+    means = np.array([[one.mean for one in row] for row in rows]).reshape(len(rows), models).T
+    density = np.array([[one.log_density for one in row] for row in rows])
+    return Scores(
+        points,
+        points,
+        to_host(scaling.restore_mean(y[points])),
+        to_host(scaling.restore_mean(means)),
+        to_host(scaling.restore_log_density(density.reshape(len(rows), models).T)),
+    )

@@ -1,0 +1,298 @@
+"""`Validation`: how well the submodels predict, and how many inputs are enough."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.linalg import Host
+from gpproj.projection import Submodel
+from gpproj.reference import Reference
+from gpproj.search import SearchPath
+from gpproj.validation.optimism import corrected_gains
+from gpproj.validation.scores import STATISTICS, Scores, Statistic, check_stats
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Search = Literal["inside", "once"]
+Rule = Literal["se", "elpd"]
+
+SMALL_LOSS = 4.0
+"""A loss of elpd that is too small to matter, whatever its standard error."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Validation:
+    """Predictions of unseen rows by a reference and its submodels; made by `gpproj.validate`."""
+
+    reference: Reference
+    path: SearchPath
+    """Of all rows: what `cv.submodel` takes submodels from."""
+    method: str
+    """"loo" or "kfold"."""
+    search: Search
+    """Whether the search was repeated without the rows that are predicted."""
+    scores: Scores
+    orders: tuple[tuple[str, ...], ...]
+    """The order that every fold has found; the path's own if the search was not repeated."""
+    k_hat: Host | None = None
+    """Pareto k of every row, where draws were weighted anew."""
+    refitted: tuple[int, ...] = ()
+    """Rows that were left out by refits, because their k was too large."""
+    chosen: tuple[int | None, ...] = ()
+    """The size that a validation inside every fold suggests; empty if there was none."""
+
+    def __post_init__(self) -> None:
+        """Say what is wrong with the answer, if something is."""
+        null, best = self._elpd.difference[1], self._elpd.difference[1:]
+        if null > 0:
+            warnings.warn(
+                f"the null model predicts better than the reference (elpd difference {null:.1f}): "
+                "the inputs explain nothing that generalises, or the reference overfits",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif self.search == "once" and np.any(best > self._elpd.difference_se[1:]):
+            warnings.warn(
+                "some submodels seem to predict better than the reference: a sign that the search "
+                'has overfitted; validate it too, with search="inside"',
+                UserWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def pointwise(self) -> pd.DataFrame:
+        """Every prediction: observation, fold, size, y, mean, log_density.
+
+        The reference's rows have no size.
+        """
+        import pandas as pd
+
+        models, m = self.scores.mean.shape
+        sizes = pd.array([None, *range(models - 1)], dtype="Int64")
+        return pd.DataFrame(
+            {
+                "size": sizes.repeat(m),
+                "observation": np.tile(self.scores.rows, models),
+                "fold": np.tile(self.scores.fold, models),
+                "y": np.tile(self.scores.y, models),
+                "mean": self.scores.mean.ravel(),
+                "log_density": self.scores.log_density.ravel(),
+            }
+        )
+
+    def summary(self, stats: str | Sequence[str] = ("elpd", "rmse", "r2")) -> pd.DataFrame:
+        """Return one row for each size.
+
+        Parameters
+        ----------
+        stats : sequence of {"elpd", "mlpd", "rmse", "r2"}
+            Sum and mean of log predictive densities, root mean squared error, explained variance.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by size: the input added; `agreement`, the share of folds that have it among
+            their first inputs at that size; and for each statistic its value, standard error,
+            difference to the reference and the standard error of that difference.
+        """
+        import pandas as pd
+
+        names = check_stats(stats)
+        table: dict[str, object] = {"input": ["", *self.path.order]}
+        table["agreement"] = [np.nan, *self._agreement()]
+        for name in names:
+            found = self._statistic(name)
+            for label, column in zip(("", "_se", "_diff", "_diff_se"), found, strict=True):
+                table[name + label] = column[1:]
+        return pd.DataFrame(table, index=pd.RangeIndex(len(self.path), name="size"))
+
+    def reference_summary(
+        self, stats: str | Sequence[str] = ("elpd", "rmse", "r2")
+    ) -> pd.Series[float]:
+        """Return the statistics of the reference, and their standard errors."""
+        import pandas as pd
+
+        table: dict[str, float] = {}
+        for name in check_stats(stats):
+            found = self._statistic(name)
+            table |= {name: found.value[0], f"{name}_se": found.se[0]}
+        return pd.Series(table, name="reference")
+
+    def corrected(self) -> pd.DataFrame:
+        """Return the elpd less what choosing among many inputs explains; a heuristic.
+
+        Only for `search="once"`. It takes the inputs for chosen by elpd, while they were chosen by
+        the projection error, which overfits less: the correction may be too large.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by size: elpd, corrected_elpd and its difference to the reference's.
+        """
+        import pandas as pd
+
+        if self.search != "once":
+            raise ValueError('the correction is for search="once"; the search was validated too')
+        value = self._elpd.value
+        corrected = value[1] + np.append(0.0, np.cumsum(self._corrected_gains))
+        return pd.DataFrame(
+            {
+                "elpd": value[1:],
+                "corrected_elpd": corrected,
+                "corrected_elpd_diff": corrected - value[0],
+            },
+            index=pd.RangeIndex(len(self.path), name="size"),
+        )
+
+    def suggest_size(self, rule: Rule = "se", *, corrected: bool = False) -> int | None:
+        """Return the smallest size that is enough.
+
+        Parameters
+        ----------
+        rule : {"se", "elpd"}
+            The elpd is within one standard error (of the difference) of the reference's, or within
+            4 of it: a difference that is too small to matter.
+        corrected : bool
+            Use the corrected elpd, see `corrected`.
+
+        Returns
+        -------
+        int or None
+            None, with a warning, if no size is enough.
+        """
+        if rule not in ("se", "elpd"):
+            raise ValueError(f'rule must be "se" or "elpd", got {rule!r}')
+        lost = -self._elpd.difference[1:]
+        if corrected:
+            lost = -self.corrected()["corrected_elpd_diff"].to_numpy()
+        allowed = self._elpd.difference_se[1:] if rule == "se" else SMALL_LOSS
+        enough = np.flatnonzero(lost <= allowed)
+        if enough.size:
+            return int(enough[0])
+        warnings.warn(
+            f"no submodel of up to {len(self.path) - 1} inputs predicts as well as the reference; "
+            "search further, or take the size where the curve is flat",
+            UserWarning,
+            stacklevel=2,
+        )
+        return None
+
+    def submodel(self, size: int | None = None) -> Submodel:
+        """Return a submodel of all rows, of the suggested size when none is given."""
+        if size is None:
+            size = self.suggest_size()
+        if size is None:
+            raise ValueError("no size is suggested: give one")
+        return self.path[size]
+
+    def ranking_proportions(self, cumulate: bool = False) -> pd.DataFrame:
+        """Return how often each input entered at each size, over the folds.
+
+        Parameters
+        ----------
+        cumulate : bool
+            Count inputs that entered at that size or before.
+
+        Returns
+        -------
+        DataFrame
+            Sizes by inputs, those of the path of all rows first.
+        """
+        import pandas as pd
+
+        if self.search != "inside":
+            raise ValueError('ranking proportions need the search in every fold: search="inside"')
+        found = (name for order in self.orders for name in order)
+        names = list(dict.fromkeys([*self.path.order, *found]))
+        steps = len(self.path.units)
+        table = pd.DataFrame(0.0, index=pd.RangeIndex(1, steps + 1, name="size"), columns=names)
+        for order in self.orders:
+            for place, name in enumerate(order, start=1):
+                table.loc[place, name] += 1.0 / len(self.orders)
+        return table.cumsum() if cumulate else table
+
+    def nested_summary(self, stats: str | Sequence[str] = ("elpd", "rmse", "r2")) -> pd.DataFrame:
+        """Return the statistics of the whole procedure: search, and choice of the size.
+
+        Needs `validate(..., nested=True)`: in every fold the submodel has the size that a
+        validation of that fold alone suggests.
+
+        Returns
+        -------
+        DataFrame
+            One row, "chosen": the statistics as in `summary`, and the mean size.
+        """
+        import pandas as pd
+
+        if not self.chosen:
+            raise ValueError("nothing was nested: validate with nested=True")
+        full = len(self.path) - 1
+        sizes = np.array([full if size is None else size for size in self.chosen])
+        own = 1 + sizes[self._place_of_fold]
+        columns = np.arange(self.scores.rows.size)
+        both = [self.scores.mean, self.scores.log_density]
+        mean, density = (np.stack([table[0], table[own, columns]]) for table in both)
+        scores = self.scores._replace(mean=mean, log_density=density).averaged()
+        table: dict[str, float] = {"size": float(sizes.mean())}
+        for name in check_stats(stats):
+            found = STATISTICS[name](scores, self.reference.training.n)
+            for label, column in zip(("", "_se", "_diff", "_diff_se"), found, strict=True):
+                table[name + label] = float(column[1])
+        return pd.DataFrame(table, index=["chosen"])
+
+    def plot(self, stat: str = "elpd", ax: Axes | None = None) -> Axes:
+        """Draw a statistic against the size; see `gpproj.plots.score_curve`."""
+        from gpproj.plots import score_curve
+
+        return score_curve(self, stat, ax=ax)
+
+    @cached_property
+    def _observed(self) -> Scores:
+        return self.scores.averaged()
+
+    def _statistic(self, name: str) -> Statistic:
+        return STATISTICS[name](self._observed, self.reference.training.n)
+
+    @cached_property
+    def _elpd(self) -> Statistic:
+        return self._statistic("elpd")
+
+    @property
+    def _corrected_gains(self) -> Host:
+        density, n = self._observed.log_density[1:], self.reference.training.n
+        gains = np.diff(density, axis=0)
+        m = density.shape[1]
+        errors = n * np.std(gains, axis=1, ddof=1) / np.sqrt(m)
+        tried = Counter(one.step for one in self.path.tried)
+        # Of an order that was given there is no record: it was not chosen.
+        candidates = np.array([tried.get(step, 1) for step in range(1, len(gains) + 1)])
+        return corrected_gains(n * gains.mean(axis=1), errors, candidates)
+
+    def _agreement(self) -> list[float]:
+        return [
+            float(np.mean([name in order[:size] for order in self.orders]))
+            for size, name in enumerate(self.path.order, start=1)
+        ]
+
+    @property
+    def _place_of_fold(self) -> NDArray[np.intp]:
+        found: NDArray[np.intp] = np.searchsorted(np.unique(self.scores.fold), self.scores.fold)
+        return found
+
+    def __repr__(self) -> str:
+        """Name the method and the suggested size."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            size = self.suggest_size()
+        enough = "no size is enough" if size is None else f"suggested size={size}"
+        return f"Validation({self.method}, search {self.search}; {enough})"

@@ -1,0 +1,190 @@
+"""`validate`: how well submodels predict rows that they, and their search, have not seen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.execute import check_jobs
+from gpproj.reference import Reference
+from gpproj.search import SearchPath, forward_search
+from gpproj.validation.folds import folds_of, leave_one_out_folds, validate_folds
+from gpproj.validation.loo import validate_loo
+from gpproj.validation.result import Search, Validation
+from gpproj.validation.scores import joined
+
+Method = Literal["loo", "kfold"]
+
+
+def validate(
+    reference: Reference,
+    path: SearchPath | None = None,
+    method: Method | None = None,
+    *,
+    folds: Any = 5,
+    search: Search | None = None,
+    max_inputs: int | None = None,
+    groups: Any = None,
+    points: int | None = None,
+    hyperparameters: Literal["updated", "held"] = "updated",
+    nested: bool = False,
+    n_jobs: int | None = 1,
+    random_state: int | None = None,
+    progress: bool = True,
+) -> Validation:
+    """Compare submodels with their reference on rows that neither has seen.
+
+    Parameters
+    ----------
+    reference : Reference
+    path : SearchPath, optional
+        A search of this reference, whatever its settings: folds repeat it with the same ones. A
+        forward search with the default settings when left out.
+    method : {"loo", "kfold"}, optional
+        Leave out one row at a time, or one fold. K-fold when left out if the reference has fixed
+        hyperparameters, leave-one-out if it has posterior draws.
+    folds : int, splitter or iterable of (train, test)
+        Of K-fold: a number of random folds, any splitter of scikit-learn, or rows.
+    search : {"inside", "once"}, optional
+        Repeat the search in every fold, or keep the order of the path, which has then seen the rows
+        that are predicted and looks too good. "inside" is the default of K-fold. It is offered for
+        leave-one-out too, with refits, at the cost of a search for every row; the default there is
+        "once".
+    max_inputs : int, optional
+        Steps of the search, if no path is given.
+    groups : array `(n,)`, optional
+        Labels of rows, for splitters that keep groups of rows together.
+    points : int, optional
+        Of leave-one-out: predict a random choice of that many rows only.
+    hyperparameters : {"updated", "held"}
+        Of leave-one-out with fixed hyperparameters: move them by one Newton step for every row, or
+        hold them. Held, they have seen the row: that favours the reference, and sizes come out too
+        large.
+    nested : bool
+        Of K-fold with the search inside: also choose a size in every fold by a validation of its
+        training rows alone, see `Validation.nested_summary`.
+    n_jobs : int or None
+        Folds (or rows) at a time; -1 for all cores. The answer does not depend on it.
+    random_state : int, optional
+        Of the folds and points.
+    progress : bool
+        Show how many folds or rows are done, on standard error.
+
+    Returns
+    -------
+    Validation
+
+    Warns
+    -----
+    UserWarning
+        If the null model is better than the reference, or a path that was not validated seems
+        better than the reference.
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.standard_normal((60, 3))
+    >>> ref = gpproj.fit(X, np.sin(2 * X[:, 0]) + X[:, 2] + 0.2 * rng.standard_normal(60))
+    >>> cv = gpproj.validate(ref, random_state=0, progress=False)
+    >>> cv.path.order[: cv.suggest_size()]
+    ('x2', 'x0')
+    """
+    check_jobs(n_jobs)
+    plan = _plan(reference, method, search, points, hyperparameters, nested, random_state)
+    if path is None:
+        path = forward_search(reference, max_inputs, n_jobs=n_jobs, progress=progress)
+    elif path.reference is not reference:
+        raise ValueError("path must be a search of the same reference")
+    elif max_inputs is not None:
+        raise ValueError("max_inputs is for a search that has yet to be done; the path has its own")
+    if plan.method == "loo" and plan.search == "once":
+        held = hyperparameters == "held"
+        found = validate_loo(reference, path, plan.points, held, n_jobs, progress)
+        refitted = tuple(found.refitted.tolist())
+        own = (path.order,)
+        return Validation(reference, path, "loo", "once", found.scores, own, found.k_hat, refitted)
+    if plan.method == "loo":
+        pairs = leave_one_out_folds(reference.training.n, plan.points)
+    else:
+        pairs = folds_of(reference, folds, groups, random_state)
+    inside = plan.search == "inside"
+    choose = _Inner(folds, random_state) if nested else None
+    results = validate_folds(reference, path, pairs, inside, n_jobs, progress, choose)
+    return Validation(
+        reference,
+        path,
+        plan.method,
+        plan.search,
+        joined([one.scores for one in results]),
+        tuple(one.order for one in results),
+        chosen=tuple(one.chosen for one in results) if nested else (),
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    method: Method
+    search: Search
+    points: NDArray[np.intp]
+
+
+def _plan(
+    reference: Reference,
+    method: Method | None,
+    search: Search | None,
+    points: int | None,
+    hyperparameters: str,
+    nested: bool,
+    random_state: int | None,
+) -> _Plan:
+    """Check the arguments, and fill in what was left out."""
+    if method is None:
+        method = "loo" if reference.draws.count > 1 else "kfold"
+    if method not in ("loo", "kfold"):
+        raise ValueError(f'method must be "loo" or "kfold", got {method!r}')
+    if search is None:
+        search = "inside" if method == "kfold" else "once"
+    if search not in ("inside", "once"):
+        raise ValueError(f'search must be "inside" or "once", got {search!r}')
+    if hyperparameters not in ("updated", "held"):
+        raise ValueError(f'hyperparameters must be "updated" or "held", got {hyperparameters!r}')
+    if nested and (method, search) != ("kfold", "inside"):
+        raise ValueError('nested is for method="kfold" with search="inside"')
+    n = reference.training.n
+    rows = np.arange(n)
+    if points is not None:
+        if method != "loo":
+            raise ValueError('points is for method="loo"')
+        whole = isinstance(points, (int, np.integer)) and not isinstance(points, bool)
+        if not whole or not 2 <= points <= n:
+            raise ValueError(f"points must be a number from 2 to {n}, got {points!r}")
+        rows = np.sort(np.random.default_rng(random_state).choice(n, points, replace=False))
+    return _Plan(method, search, rows)
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """Chooses a size by a validation of a fold's training rows alone."""
+
+    folds: Any
+    random_state: int | None
+
+    def __call__(self, reference: Reference, path: SearchPath) -> int | None:
+        folds = self.folds if isinstance(self.folds, (int, np.integer)) else 5
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            inner = validate(
+                reference,
+                path,
+                "kfold",
+                folds=folds,
+                random_state=self.random_state,
+                progress=False,
+            )
+            return inner.suggest_size()

@@ -1,0 +1,147 @@
+"""Curves over the size: drawn data against the tables, labels, axes that are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import same_color
+
+import gpproj
+from gpproj.plots import BLUE, GREY, ORANGE
+from gpproj.plots.style import shortened
+
+
+def texts(ax, axis="x"):
+    return [tick.get_text() for tick in getattr(ax, f"get_{axis}ticklabels")()]
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("stat", ["elpd", "mlpd", "rmse", "r2"])
+def test_scores_are_those_of_the_table_with_errors_of_the_difference(small_cv, stat):
+    ax = gpproj.plots.score_curve(small_cv, stat)
+    table, reference = small_cv.summary(stat), small_cv.reference_summary(stat)
+    (bars,) = ax.containers
+    curve, _, (lengths,) = bars
+    np.testing.assert_array_equal(curve.get_xdata(), table.index)
+    np.testing.assert_allclose(curve.get_ydata(), table[stat])
+    ends = np.array([segment[:, 1] for segment in lengths.get_segments()])
+    np.testing.assert_allclose(ends[:, 1] - ends[:, 0], 2.0 * table[f"{stat}_diff_se"])
+    line = next(one for one in ax.lines if same_color(one.get_color(), GREY))
+    np.testing.assert_allclose(line.get_ydata(), reference[stat])
+    (band,) = ax.patches
+    height = band.get_y(), band.get_y() + band.get_height()
+    se = reference[f"{stat}_se"]
+    np.testing.assert_allclose(height, [reference[stat] - se, reference[stat] + se])
+
+
+def test_a_bar_that_reaches_the_reference_is_the_rule_of_the_suggestion(small_cv):
+    table = small_cv.summary("elpd")
+    level = small_cv.reference_summary("elpd")["elpd"]
+    reaches = table["elpd"] + table["elpd_diff_se"] >= level
+    assert reaches.idxmax() == small_cv.suggest_size()
+
+
+def test_the_suggested_size_is_marked(small_cv):
+    size = small_cv.suggest_size()
+    assert size == 3
+    ax = gpproj.plots.score_curve(small_cv, "rmse")
+    rings = [line for line in ax.lines if same_color(line.get_markeredgecolor(), ORANGE)]
+    assert [size] in [ring.get_xdata().tolist() for ring in rings if ring.get_marker() == "o"]
+    ring = next(ring for ring in rings if ring.get_marker() == "o")
+    assert ring.get_ydata().tolist() == [small_cv.summary("rmse").loc[size, "rmse"]]
+    assert "suggested size: 3" in legend_of(ax)
+
+
+def test_no_suggestion_is_said_without_a_warning(poor_cv):
+    ax = gpproj.plots.score_curve(poor_cv)
+    assert "no size is suggested" in legend_of(ax)
+    assert not any(same_color(line.get_color(), ORANGE) for line in ax.lines)
+
+
+def test_sizes_are_named_by_the_input_that_entered(small_cv):
+    ax = small_cv.plot()
+    assert texts(ax) == ["none", "age", "bmi", "bp", "sex", "glu"]
+    assert ax.get_xlabel() == "input added"
+    assert ax.get_ylabel() == "expected log predictive density"
+    assert ax.xaxis.get_majorticklabels()[0].get_rotation() == 0.0
+
+
+def test_curves_are_drawn_into_the_axes_given(small_cv):
+    _, (one, two) = plt.subplots(1, 2)
+    assert gpproj.plots.score_curve(small_cv, ax=one) is one
+    assert small_cv.plot("r2", ax=two) is two
+    assert gpproj.plots.error_curve(small_cv.path, ax=one) is one
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("draw", ["score", "error"])
+def test_a_hundred_names_are_upright_and_do_not_overlap(large_cv, draw, overlap):
+    score = draw == "score"
+    ax = gpproj.plots.score_curve(large_cv) if score else gpproj.plots.error_curve(large_cv.path)
+    labels = ax.get_xticklabels()
+    assert texts(ax)[:3] == ["none", shortened("PctOfPeopleWithSomething0"), "input1"]
+    assert len(labels) == 101
+    assert {label.get_rotation() for label in labels} == {90.0}
+    assert min(label.get_fontsize() for label in labels) >= 6.0
+    assert not overlap(labels)
+    width, height = ax.figure.get_size_inches()
+    assert width <= 14.0
+    # Names are not what most of the height is for.
+    assert ax.get_window_extent().height > 0.5 * height * ax.figure.dpi
+
+
+def test_axes_too_narrow_for_names_have_numbers(large_cv, overlap):
+    _, ax = plt.subplots(figsize=(4.0, 3.0))
+    gpproj.plots.score_curve(large_cv, ax=ax)
+    ax.figure.draw_without_rendering()
+    assert ax.get_xlabel() == "size of the submodel"
+    assert all(text.isdigit() for text in texts(ax) if not text.startswith("\N{MINUS SIGN}"))
+    assert not overlap(ax.get_xticklabels())
+
+
+def test_the_legend_stays_within_a_new_figure(small_cv):
+    figure = gpproj.plots.score_curve(small_cv).figure
+    figure.draw_without_rendering()
+    legend = figure.axes[0].get_legend().get_window_extent()
+    assert legend.x0 >= 0.0
+    assert legend.x1 <= figure.bbox.x1
+    assert legend.y0 >= figure.axes[0].get_window_extent().y1
+
+
+def test_a_single_row_has_no_errors_and_is_drawn_all_the_same(small_cv):
+    worst = np.argmin(small_cv.scores.log_density[1])
+    single = replace(small_cv, scores=small_cv.scores.take(np.array([worst])))
+    assert np.isnan(single.summary("rmse")["rmse_se"]).all()
+    gpproj.plots.score_curve(single, "rmse").figure.draw_without_rendering()
+
+
+def test_an_unknown_statistic_is_named(small_cv):
+    with pytest.raises(ValueError, match=r"stats must be among .*'auc'"):
+        gpproj.plots.score_curve(small_cv, "auc")
+
+
+def test_the_colour_of_submodels_is_the_same_in_all_curves(small_cv):
+    error = gpproj.plots.error_curve(small_cv.path)
+    score = gpproj.plots.score_curve(small_cv)
+    curve = next(line for line in error.lines if line.get_label() == "submodels")
+    assert curve.get_color() == score.containers[0][0].get_color() == BLUE
+
+
+def test_dollars_are_no_formulas():
+    table = pd.DataFrame({"ard": [1.0, 0.5]}, index=["$\\frac{$", "a"])
+    ax = gpproj.plots.relevance_bars(table)
+    ax.figure.draw_without_rendering()
+
+
+def test_long_names_keep_their_ends():
+    assert shortened("short") == "short"
+    first, second = (shortened(f"PctOfPeopleWithSomethingSpecial{j}") for j in range(2))
+    assert first != second
+    assert len(first) == 24

@@ -1,0 +1,92 @@
+"""Heat map of the rankings and scatter of the predictions against their tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import gpproj
+
+
+@pytest.mark.parametrize("cumulate", [True, False])
+def test_cells_are_the_ranking_proportions(small_cv, cumulate):
+    ax = gpproj.plots.ranking_heatmap(small_cv, cumulate)
+    table = small_cv.ranking_proportions(cumulate)
+    (image,) = ax.images
+    np.testing.assert_array_equal(image.get_array(), table.to_numpy().T)
+    assert image.get_clim() == (0.0, 1.0)
+    assert image.get_extent() == [0.5, 5.5, 4.5, -0.5]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(table.columns)
+    assert ax.get_xlabel().startswith("size by which" if cumulate else "size at which")
+
+
+def test_few_cells_have_numbers_and_empty_ones_none(small_cv):
+    ax = gpproj.plots.ranking_heatmap(small_cv)
+    table = small_cv.ranking_proportions(cumulate=True)
+    written = {
+        (round(text.get_position()[0]), table.columns[round(text.get_position()[1])]): (
+            text.get_text()
+        )
+        for text in ax.texts
+    }
+    expected = table.stack()
+    expected = expected[expected > 0]
+    assert written == {place: f"{share:.0%}" for place, share in expected.items()}
+
+
+def test_a_hundred_inputs_have_names_and_no_numbers(large_cv, overlap):
+    ax = gpproj.plots.ranking_heatmap(large_cv)
+    assert ax.images[0].get_array().shape == (100, 100)
+    assert len(ax.texts) == 0
+    labels = ax.get_yticklabels()
+    assert len(labels) == 100
+    assert not overlap(labels)
+
+
+def test_names_are_thinned_in_small_axes(large_cv):
+    _, ax = plt.subplots(figsize=(5.0, 3.0))
+    assert gpproj.plots.ranking_heatmap(large_cv, ax=ax) is ax
+    places = ax.get_yticks()
+    assert 5 <= len(places) <= 40
+    names = large_cv.ranking_proportions().columns
+    shown = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert shown[1] in (names[int(places[1])], gpproj.plots.style.shortened(names[int(places[1])]))
+    assert len(set(np.diff(places))) == 1
+
+
+def test_a_map_needs_the_search_in_every_fold(poor_cv):
+    once = replace(poor_cv, orders=(poor_cv.path.order,), search="once")
+    with pytest.raises(ValueError, match='search="inside"'):
+        gpproj.plots.ranking_heatmap(once)
+
+
+@pytest.mark.parametrize("size", [0, 2, 5])
+def test_points_are_the_predictions_of_unseen_rows(small_cv, size):
+    ax = gpproj.plots.prediction_scatter(small_cv, size)
+    points = next(line for line in ax.lines if line.get_label() == "rows")
+    np.testing.assert_array_equal(points.get_xdata(), small_cv.scores.mean[0])
+    np.testing.assert_array_equal(points.get_ydata(), small_cv.scores.mean[1 + size])
+    diagonal = next(line for line in ax.lines if line.get_label() == "no difference")
+    np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+    both = small_cv.scores.mean[[0, 1 + size]]
+    assert diagonal.get_xdata().tolist() == [both.min(), both.max()]
+    assert ax.get_aspect() == 1.0
+    assert f"size {size}" in ax.get_ylabel()
+
+
+def test_the_suggested_size_is_drawn_when_none_is_given(small_cv):
+    _, ax = plt.subplots()
+    assert gpproj.plots.prediction_scatter(small_cv, ax=ax) is ax
+    assert "size 3" in ax.get_ylabel()
+
+
+def test_sizes_that_do_not_exist_are_refused(small_cv, poor_cv):
+    with pytest.raises(ValueError, match="no size is suggested: give one"):
+        gpproj.plots.prediction_scatter(poor_cv)
+    with pytest.raises(ValueError, match="size must be from 0 to 5, got 6"):
+        gpproj.plots.prediction_scatter(small_cv, 6)
+    with pytest.raises(ValueError, match="size must be from 0 to 5, got -1"):
+        gpproj.plots.prediction_scatter(small_cv, -1)
