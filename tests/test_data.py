@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from gpproj.data import Scaling, TrainingSet, new_inputs, new_target, training_set
+from gpproj.data import Scaling, TrainingSet, new_inputs, new_target, raw_rows, training_set
 
 ROWS = np.array([[1.0, 10.0, -3.0], [2.0, 30.0, 5.0], [4.0, 20.0, 0.0], [8.0, 20.0, 1.0]])
 TARGET = np.array([3.0, -1.0, 4.0, 6.0])
@@ -729,6 +729,58 @@ def test_new_targets_are_copies_and_may_be_constant():
 def test_new_targets_must_be_finite():
     with pytest.raises(ValueError, match=r"y must be finite; saw 1 .* first nan in row 1"):
         new_target(make(), [1.0, np.nan], rows=2)
+
+
+# Training rows as they were given
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_training_rows_come_back_in_the_users_units(standardize):
+    training = make(standardize=standardize)
+    X, y = raw_rows(training, [2, 0])
+    assert isinstance(X, np.ndarray)
+    assert_allclose(X, ROWS[[2, 0]], rtol=1e-14)
+    assert_allclose(y, TARGET[[2, 0]], rtol=1e-14)
+    X[:] = y[:] = 0.0
+    assert_allclose(raw_rows(training, np.arange(4))[0], ROWS, rtol=1e-14)
+
+
+@frame_library
+def test_training_rows_keep_their_names(library):
+    training = make(FRAMES[library](ROWS))
+    X, y = raw_rows(training, np.array([3, 1]))
+    assert isinstance(X, pd.DataFrame)
+    assert tuple(X.columns) == NAMES
+    assert_allclose(X, ROWS[[3, 1]], rtol=1e-14)
+    assert_allclose(y, TARGET[[3, 1]], rtol=1e-14)
+    again = training_set(*raw_rows(training, range(4)), standardize=True)
+    assert again.feature_names == NAMES
+    assert again.named
+    assert_allclose(again.X, training.X, rtol=1e-12, atol=1e-15)
+
+
+def test_names_of_arrays_come_back_in_a_frame():
+    X, _ = raw_rows(make(feature_names=["x1", "x0", "x2"]), [1])
+    assert list(X.columns) == ["x1", "x0", "x2"]
+    assert_allclose(X, ROWS[[1]])
+
+
+def test_foreign_training_rows_stay_in_their_library():
+    training = make(strict.asarray(ROWS), strict.asarray(TARGET))
+    X, y = raw_rows(training, [1, 3])
+    assert type(X) is type(y) is type(training.X)
+    assert_allclose(host(X), ROWS[[1, 3]], rtol=1e-14)
+    assert_allclose(host(y), TARGET[[1, 3]], rtol=1e-14)
+
+
+def test_columns_that_are_constant_in_some_rows_stay_so():
+    """Restored values of equal cells are equal: no rounding makes them vary."""
+    X = np.column_stack([np.linspace(0.1, 0.7, 7), [0.3] * 6 + [0.7], np.full(7, 0.1)])
+    with pytest.warns(UserWarning, match="x2"):
+        training = make(X, np.linspace(-1.0, 2.0, 7))
+    with pytest.warns(UserWarning, match="'x1', 'x2'"):
+        again = training_set(*raw_rows(training, np.arange(6)), standardize=True)
+    assert again.varying == (True, False, False)
 
 
 # Scaling

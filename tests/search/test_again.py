@@ -149,3 +149,18 @@ def test_a_path_that_does_not_know_how_it_was_found(ref, other):
     with pytest.raises(ValueError, match="does not know how it was found"):
         lost.again(ref)
     assert lost.along(ref).order == path.order
+
+
+def test_an_extended_path_begins_again_as_it_began(ref):
+    begun = gpproj.project_path(ref, ["c", "b"])
+    path = gpproj.forward_search(ref, 3, extend=begun, progress=False)
+    assert path.again(ref).order == path.order
+
+
+def test_inputs_that_can_be_gone_through_once_are_kept(ref):
+    path = gpproj.forward_search(
+        ref, 1, always=iter(["c"]), groups={"g": iter(["a", "b"])}, progress=False
+    )
+    again = path.again(ref)
+    assert again.always == path.always == (2,)
+    assert again.order == path.order == ("g",)

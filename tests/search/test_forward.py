@@ -319,5 +319,5 @@ def test_a_prefilter_counts_a_group_by_its_best_input(ref):
 
 @pytest.mark.parametrize("prefilter", [("kl",), "kl", ("kl", 1.5), ("kl", 0), ("guess", 2)])
 def test_bad_prefilters_are_refused(ref, prefilter):
-    with pytest.raises((TypeError, ValueError), match="prefilter|method"):
+    with pytest.raises((TypeError, ValueError), match=r"prefilter|method"):
         gpproj.forward_search(ref, prefilter=prefilter, progress=False)

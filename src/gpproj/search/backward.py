@@ -18,7 +18,7 @@ from gpproj.search.forward import check_strategy
 from gpproj.search.path import TINY, SearchPath, ends
 from gpproj.search.race import race
 from gpproj.search.step import Field, exhaust, gains, recorded, winner
-from gpproj.search.units import Inputs, units_of
+from gpproj.search.units import Inputs, held_groups, units_of
 
 
 def backward_search(
@@ -65,6 +65,7 @@ def backward_search(
     check_jobs(n_jobs)
     check_clusters(clusters)
     check_strategy(strategy)
+    always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
     if not 0 <= min_inputs <= len(units):
         raise ValueError(f"min_inputs must be from 0 to {len(units)}, got {min_inputs!r}")

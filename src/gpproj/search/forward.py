@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.race import evaluations_expected, race
 from gpproj.search.step import Candidate, Field, exhaust, recorded, winner, worth
-from gpproj.search.units import Inputs, Unit, prefiltered, steps_of, units_of
+from gpproj.search.units import Inputs, Unit, held_groups, prefiltered, steps_of, units_of
 
 PER_PROJECTION = 80
 """Values and gradients of one projection from all starts, about."""
@@ -105,6 +105,7 @@ def forward_search(
     check_clusters(clusters)
     check_strategy(strategy)
     _check_fraction(stop_below)
+    always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
     if prefilter is not None:
         units = prefiltered(reference, units, prefilter)
@@ -136,7 +137,7 @@ def forward_search(
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
-    recipe = partial(
+    again = partial(
         forward_search,
         max_inputs=len(path.units),
         strategy=strategy,
@@ -149,7 +150,19 @@ def forward_search(
         kernel=kernel,
         prefilter=prefilter,
     )
+    recipe = again if extend is None else partial(_extended_again, begun=extend.recipe, again=again)
     return replace(path, clusters=clusters, recipe=recipe)
+
+
+def _extended_again(
+    reference: Reference,
+    begun: Callable[[Reference], SearchPath] | None,
+    again: Callable[..., SearchPath],
+) -> SearchPath:
+    """Extend the path that another reference gives to begin with."""
+    if begun is None:
+        raise ValueError("extend: that path does not know how it was found; search once more")
+    return again(reference, extend=begun(reference))
 
 
 def _resumed(

@@ -133,3 +133,10 @@ def steps_of(max_inputs: int | None, available: int) -> int:
             f"got {max_inputs}"
         )
     return steps
+
+
+def held_groups(groups: Mapping[str, Inputs] | None) -> Mapping[str, Inputs] | None:
+    """Return groups that can be gone through more than once."""
+    if not isinstance(groups, Mapping):
+        return groups
+    return {name: one if isinstance(one, str) else tuple(one) for name, one in groups.items()}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ class FoldResult(NamedTuple):
     """Inputs, or groups of them, in the order they entered."""
     chosen: int | None = None
     """The size that a validation inside the fold suggests."""
+
+
+Work: TypeAlias = Callable[[Fold], FoldResult]
 
 
 def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -> list[Fold]:
@@ -104,6 +107,7 @@ def validate_folds(
     n_jobs: int | None,
     progress: bool,
     choose: Any = None,
+    keep: Callable[[Work], Work] | None = None,
 ) -> list[FoldResult]:
     """Repeat everything in every fold.
 
@@ -119,8 +123,12 @@ def validate_folds(
     progress : bool
     choose : callable, optional
         From a fold's reference and path to a size: the validation inside the fold.
+    keep : callable, optional
+        Makes work that is kept as it finishes out of work that is not.
     """
-    work = partial(_in_fold, reference, path, inside, choose)
+    work: Work = partial(_in_fold, reference, path, inside, choose)
+    if keep is not None:
+        work = keep(work)
     with warnings.catch_warnings():
         # An input that varies in all rows may be constant in some: nothing the user can act on.
         # Said here and not in the workers, since threads share their filters.

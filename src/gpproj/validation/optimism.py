@@ -18,8 +18,8 @@ def corrected_gains(gains: Host, errors: Host, candidates: Host) -> Host:
 
         s = error  Phi^-1(1 - 1 / (2 K)),
 
-    the median of the largest of K errors (McLatchie and Vehtari, 2024). A larger gain is left as it
-    is, a smaller one becomes `gain - 1.5 s`.
+    about what the largest of K errors comes to (McLatchie and Vehtari, 2024). A gain, or a loss,
+    larger than that is left as it is, a smaller one becomes `gain - 1.5 s`.
 
     Parameters
     ----------
@@ -35,5 +35,5 @@ def corrected_gains(gains: Host, errors: Host, candidates: Host) -> Host:
     array([30. , -3.8])
     """
     chance = errors * ndtri(1.0 - 0.5 / np.maximum(candidates, 1))
-    corrected: Host = np.where(gains > chance, gains, gains - FACTOR * chance)
+    corrected: Host = np.where(np.abs(gains) > chance, gains, gains - FACTOR * chance)
     return corrected

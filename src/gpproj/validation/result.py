@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -51,23 +52,38 @@ class Validation:
     chosen: tuple[int | None, ...] = ()
     """The size that a validation inside every fold suggests; empty if there was none."""
 
-    def __post_init__(self) -> None:
-        """Say what is wrong with the answer, if something is."""
-        null, best = self._elpd.difference[1], self._elpd.difference[1:]
-        if null > 0:
-            warnings.warn(
-                f"the null model predicts better than the reference (elpd difference {null:.1f}): "
-                "the inputs explain nothing that generalises, or the reference overfits",
-                UserWarning,
-                stacklevel=4,
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the answer, in plain words; nothing as a rule."""
+        difference, se = self._elpd.difference[1:], self._elpd.difference_se[1:]
+        if difference[0] > 0:
+            least = (
+                "submodel on the inputs that are always in" if self.path.always else "null model"
             )
-        elif self.search == "once" and np.any(best > self._elpd.difference_se[1:]):
-            warnings.warn(
+            return (
+                f"the {least} predicts better than the reference (elpd difference "
+                f"{difference[0]:.1f}): the inputs explain nothing more that generalises, or the "
+                "reference overfits",
+            )
+        if self.search == "once" and np.any(difference > se):
+            return (
                 "some submodels seem to predict better than the reference: a sign that the search "
                 'has overfitted; validate it too, with search="inside"',
-                UserWarning,
-                stacklevel=4,
             )
+        return ()
+
+    def answer(self) -> str:
+        """Return the answer in one sentence."""
+        d = self.reference.training.d
+        size = self.smallest_enough()
+        if size is None:
+            steps = len(self.path) - 1
+            return f"No submodel of up to {steps} inputs predicts as well as all {d} inputs."
+        inputs = self.path[size].inputs
+        if not inputs:
+            return f"None of the {d} inputs is needed: the null model predicts as well as all."
+        verb = "predicts" if len(inputs) == 1 else "predict"
+        return f"{len(inputs)} of {d} inputs {verb} as well as all: {', '.join(inputs)}."
 
     @property
     def pointwise(self) -> pd.DataFrame:
@@ -170,6 +186,18 @@ class Validation:
         int or None
             None, with a warning, if no size is enough.
         """
+        size = self.smallest_enough(rule, corrected=corrected)
+        if size is None:
+            warnings.warn(
+                f"no submodel of up to {len(self.path) - 1} inputs predicts as well as the "
+                "reference; search further, or take the size where the curve is flat",
+                UserWarning,
+                stacklevel=2,
+            )
+        return size
+
+    def smallest_enough(self, rule: Rule = "se", *, corrected: bool = False) -> int | None:
+        """Return what `suggest_size` does, without a warning."""
         if rule not in ("se", "elpd"):
             raise ValueError(f'rule must be "se" or "elpd", got {rule!r}')
         lost = -self._elpd.difference[1:]
@@ -177,15 +205,7 @@ class Validation:
             lost = -self.corrected()["corrected_elpd_diff"].to_numpy()
         allowed = self._elpd.difference_se[1:] if rule == "se" else SMALL_LOSS
         enough = np.flatnonzero(lost <= allowed)
-        if enough.size:
-            return int(enough[0])
-        warnings.warn(
-            f"no submodel of up to {len(self.path) - 1} inputs predicts as well as the reference; "
-            "search further, or take the size where the curve is flat",
-            UserWarning,
-            stacklevel=2,
-        )
-        return None
+        return int(enough[0]) if enough.size else None
 
     def submodel(self, size: int | None = None) -> Submodel:
         """Return a submodel of all rows, of the suggested size when none is given."""
@@ -256,6 +276,12 @@ class Validation:
 
         return score_curve(self, stat, ax=ax)
 
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
+        from gpproj.io import save
+
+        save(self, folder, overwrite=overwrite)
+
     @cached_property
     def _observed(self) -> Scores:
         return self.scores.averaged()
@@ -291,8 +317,6 @@ class Validation:
 
     def __repr__(self) -> str:
         """Name the method and the suggested size."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            size = self.suggest_size()
+        size = self.smallest_enough()
         enough = "no size is enough" if size is None else f"suggested size={size}"
         return f"Validation({self.method}, search {self.search}; {enough})"

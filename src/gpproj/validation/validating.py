@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +14,8 @@ from numpy.typing import NDArray
 from gpproj.execute import check_jobs
 from gpproj.reference import Reference
 from gpproj.search import SearchPath, forward_search
-from gpproj.validation.folds import folds_of, leave_one_out_folds, validate_folds
+from gpproj.validation.folds import Fold, folds_of, leave_one_out_folds, validate_folds
+from gpproj.validation.keeping import Keeper, fingerprint
 from gpproj.validation.loo import validate_loo
 from gpproj.validation.result import Search, Validation
 from gpproj.validation.scores import joined
@@ -35,6 +38,7 @@ def validate(
     n_jobs: int | None = 1,
     random_state: int | None = None,
     progress: bool = True,
+    checkpoint: str | Path | None = None,
 ) -> Validation:
     """Compare submodels with their reference on rows that neither has seen.
 
@@ -73,6 +77,10 @@ def validate(
         Of the folds and points.
     progress : bool
         Show how many folds or rows are done, on standard error.
+    checkpoint : path, optional
+        A folder where finished folds are kept. A validation that finds some goes on from there; it
+        needs the same `random_state`. Leave-one-out with `search="once"` has no folds, and keeps
+        nothing.
 
     Returns
     -------
@@ -105,25 +113,52 @@ def validate(
         raise ValueError("max_inputs is for a search that has yet to be done; the path has its own")
     if plan.method == "loo" and plan.search == "once":
         held = hyperparameters == "held"
-        found = validate_loo(reference, path, plan.points, held, n_jobs, progress)
-        refitted = tuple(found.refitted.tolist())
-        own = (path.order,)
-        return Validation(reference, path, "loo", "once", found.scores, own, found.k_hat, refitted)
-    if plan.method == "loo":
-        pairs = leave_one_out_folds(reference.training.n, plan.points)
+        cv = _by_weights(path, plan.points, held, n_jobs, progress)
     else:
-        pairs = folds_of(reference, folds, groups, random_state)
-    inside = plan.search == "inside"
-    choose = _Inner(folds, random_state) if nested else None
-    results = validate_folds(reference, path, pairs, inside, n_jobs, progress, choose)
+        if plan.method == "loo":
+            pairs = leave_one_out_folds(reference.training.n, plan.points)
+        else:
+            pairs = folds_of(reference, folds, groups, random_state)
+        inner = _Inner(folds, random_state) if nested else None
+        cv = _by_folds(path, plan.method, plan.search, pairs, n_jobs, progress, inner, checkpoint)
+    for problem in cv.problems:
+        warnings.warn(problem, UserWarning, stacklevel=2)
+    return cv
+
+
+def _by_weights(
+    path: SearchPath, points: NDArray[np.intp], held: bool, n_jobs: int | None, progress: bool
+) -> Validation:
+    found = validate_loo(path.reference, path, points, held, n_jobs, progress)
+    refitted = tuple(found.refitted.tolist())
+    own = (path.order,)
+    return Validation(path.reference, path, "loo", "once", found.scores, own, found.k_hat, refitted)
+
+
+def _by_folds(
+    path: SearchPath,
+    method: Method,
+    search: Search,
+    folds: list[Fold],
+    n_jobs: int | None,
+    progress: bool,
+    inner: _Inner | None = None,
+    checkpoint: str | Path | None = None,
+) -> Validation:
+    inside = search == "inside"
+    keep = None
+    if checkpoint is not None:
+        settings = fingerprint(path, inside, None if inner is None else repr(inner))
+        keep = partial(Keeper, Path(checkpoint), settings)
+    found = validate_folds(path.reference, path, folds, inside, n_jobs, progress, inner, keep)
     return Validation(
-        reference,
+        path.reference,
         path,
-        plan.method,
-        plan.search,
-        joined([one.scores for one in results]),
-        tuple(one.order for one in results),
-        chosen=tuple(one.chosen for one in results) if nested else (),
+        method,
+        search,
+        joined([one.scores for one in found]),
+        tuple(one.order for one in found),
+        chosen=() if inner is None else tuple(one.chosen for one in found),
     )
 
 
@@ -176,15 +211,7 @@ class _Inner:
     random_state: int | None
 
     def __call__(self, reference: Reference, path: SearchPath) -> int | None:
-        folds = self.folds if isinstance(self.folds, (int, np.integer)) else 5
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            inner = validate(
-                reference,
-                path,
-                "kfold",
-                folds=folds,
-                random_state=self.random_state,
-                progress=False,
-            )
-            return inner.suggest_size()
+        number = self.folds if isinstance(self.folds, (int, np.integer)) else 5
+        folds = folds_of(reference, number, None, self.random_state)
+        cv = _by_folds(path, "kfold", "inside", folds, 1, False)
+        return cv.smallest_enough()

@@ -1,0 +1,90 @@
+"""Checkpoints of a validation: what every fold has found, as soon as it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gpproj import store
+from gpproj.linalg import to_host
+from gpproj.search import SearchPath
+from gpproj.validation.folds import Fold, FoldResult
+from gpproj.validation.scores import Scores
+
+KIND = "validated fold"
+
+
+def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
+    """Return a digest of the data and settings that decide what folds find.
+
+    Parameters
+    ----------
+    path : SearchPath
+    inside : bool
+        Whether the search is repeated in folds.
+    inner : str or None
+        Settings of the validation inside folds.
+    """
+    reference = path.reference
+    settings = getattr(path.recipe, "keywords", {})  # of the search
+    return store.digest(
+        to_host(reference.training.X),
+        to_host(reference.training.y),
+        reference.draws.parameters,
+        reference.draws.weights,
+        reference.feature_names,
+        path.family.identity,
+        path.errors,
+        [list(unit) for unit in path.units],
+        path.always,
+        path.learn,
+        path.clusters,
+        inside,
+        repr(sorted(settings.items())),
+        inner,
+    )
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Runs folds that were not finished yet, and keeps them in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    settings : str
+        The fingerprint of the validation it belongs to.
+    work : callable
+        From a fold to what it finds.
+    """
+
+    folder: Path
+    settings: str
+    work: Callable[[Fold], FoldResult]
+
+    def __call__(self, fold: Fold) -> FoldResult:
+        """Return what a fold has found, now or before."""
+        file = self.folder / f"fold_{fold.number:04d}.npz"
+        key = store.digest(self.settings, fold.train, fold.test)
+        if file.exists():
+            return _read(file, key)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found = self.work(fold)
+        content = {"key": key, "order": list(found.order), "chosen": found.chosen}
+        store.write(file, KIND, content, found.scores._asdict())
+        return found
+
+
+def _read(file: Path, key: str) -> FoldResult:
+    content, arrays = store.read(file, KIND)
+    if content["key"] != key:
+        raise store.StoreError(
+            f"checkpoint {file} belongs to a validation of other data or settings; "
+            "remove it or name another folder"
+        )
+    scores = Scores(**{name: np.asarray(array) for name, array in arrays.items()})
+    return FoldResult(scores, tuple(content["order"]), content["chosen"])

@@ -1,0 +1,62 @@
+"""Checkpoints of validations: finished folds are not run again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpproj
+from gpproj.store import StoreError
+from gpproj.validation import folds
+
+
+@pytest.fixture(scope="module")
+def path():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    ref = gpproj.fit(X, np.sin(2 * X[:, 0]) + 0.2 * rng.standard_normal(30))
+    return gpproj.forward_search(ref, progress=False)
+
+
+def validated(path, folder, **options):
+    options = {"folds": 3, "random_state": 0, "progress": False} | options
+    return gpproj.validate(path.reference, path, "kfold", checkpoint=folder, **options)
+
+
+def test_a_validation_that_was_stopped_goes_on_to_the_same_answer(path, tmp_path, monkeypatch):
+    whole = validated(path, None)
+    seen, work = [], folds._in_fold
+
+    def stopped(*arguments):
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        seen.append(arguments[-1].number)
+        return work(*arguments)
+
+    monkeypatch.setattr(folds, "_in_fold", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        validated(path, tmp_path / "cv")
+    assert seen == [0, 1]
+    rest = []
+    monkeypatch.setattr(
+        folds, "_in_fold", lambda *arguments: rest.append(arguments[-1].number) or work(*arguments)
+    )
+    resumed = validated(path, tmp_path / "cv")
+    assert rest == [2]
+    assert resumed.orders == whole.orders
+    for name in ("rows", "fold", "y", "mean", "log_density"):
+        np.testing.assert_array_equal(getattr(resumed.scores, name), getattr(whole.scores, name))
+
+
+@pytest.mark.parametrize("other", [{"random_state": 1}, {"search": "once"}, {"folds": 4}])
+def test_a_checkpoint_of_other_settings_is_refused(path, tmp_path, other):
+    validated(path, tmp_path)
+    with pytest.raises(StoreError, match="belongs to a validation of other data or settings"):
+        validated(path, tmp_path, **other)
+
+
+def test_a_checkpoint_of_another_path_is_refused(path, tmp_path):
+    validated(path, tmp_path)
+    shorter = gpproj.forward_search(path.reference, 1, progress=False)
+    with pytest.raises(StoreError, match="other data or settings"):
+        validated(shorter, tmp_path)
