@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from threadpoolctl import threadpool_limits
 
 TESTS = Path(__file__).resolve().parent
 NO_DATA = "real data files absent: set GPPROJ_DATA"
+NO_BROWSER = "no Chromium on the PATH to open the page with"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 os.environ["MPLBACKEND"] = "Agg"
 # Twice: for a BLAS that is loaded later (and for worker processes), and for one already here.
@@ -43,7 +46,7 @@ class NoSkip:
 def _forbid_skip(report: Any) -> Any:
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2]
-        if NO_DATA not in reason:
+        if NO_DATA not in reason and NO_BROWSER not in reason:
             report.outcome = "failed"
             report.longrepr = f"GPPROJ_NO_SKIP=1 forbids this skip: {reason}"
     return report
@@ -65,6 +68,15 @@ def data_dir() -> Path:
     if chosen:
         pytest.fail(f"GPPROJ_DATA={chosen} is not a folder")
     pytest.skip(NO_DATA)
+
+
+@pytest.fixture(scope="session")
+def browser_program() -> str:
+    """Path of a Chromium: not a package, so its absence may be skipped."""
+    found = [path for path in map(shutil.which, BROWSERS) if path]
+    if not found:
+        pytest.skip(NO_BROWSER)
+    return found[0]
 
 
 @pytest.fixture(scope="session")

@@ -73,16 +73,20 @@ def test_unknown_command_is_named(command):
     assert "frobnicate" in done.output
 
 
-def test_demo_prints_the_path_and_writes_the_plots(command, small_data, tmp_path):
+def test_demo_prints_the_answer_and_writes_plots_and_report(command, small_data, tmp_path):
     out = tmp_path / "new" / "folder"
     done = command("demo", "--out", out)
     assert done.exit_code == 0, done.output
     assert "Reference(n=40, inputs=3" in done.output
-    assert sorted(re.findall(rf"\b({'|'.join(INPUTS)})\b", done.output)) == INPUTS
-    assert sorted(path.name for path in out.iterdir()) == ["relevance.png", "search.png"]
+    assert set(re.findall(rf"\b({'|'.join(INPUTS)})\b", done.output)) == set(INPUTS)
+    plots = ["error.png", "relevance.png", "score.png"]
+    assert sorted(path.name for path in out.iterdir()) == [*plots[:2], "report.html", plots[2]]
     for path in out.iterdir():
-        assert path.read_bytes().startswith(PNG)
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(PNG)
         assert str(path) in done.output.replace("\n", "")
+    last = done.output.replace("\n", "")
+    assert last.endswith(f"report written to {out / 'report.html'}")
 
 
 def test_reproduce_hands_its_arguments_on(command, calls, tmp_path):

@@ -25,6 +25,7 @@ __all__ = [
     "kernels",
     "leave_input_out",
     "likelihoods",
+    "load",
     "plots",
     "priors",
     "project",
@@ -33,13 +34,16 @@ __all__ = [
     "relevance_table",
     "sample",
     "validate",
+    "write_report",
 ]
 
 if TYPE_CHECKING:
     from gpproj import datasets, kernels, likelihoods, plots, priors
     from gpproj.dependence import effects
+    from gpproj.io import load
     from gpproj.projection import Submodel, project
     from gpproj.reference import Reference, condition, fit, sample
+    from gpproj.report import write_report
     from gpproj.search import (
         SearchPath,
         backward_search,
@@ -53,8 +57,10 @@ else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
         "dependence": ("effects",),
+        "io": ("load",),
         "projection": ("Submodel", "project"),
         "reference": ("Reference", "condition", "fit", "sample"),
+        "report": ("write_report",),
         "search": (
             "SearchPath",
             "backward_search",

@@ -16,11 +16,11 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -72,16 +72,28 @@ def write(
     if not file.parent.is_dir():
         raise FileNotFoundError(f"cannot write {file}: there is no folder {file.parent}")
     entries = {MANIFEST: _manifest(kind, content, arrays), **arrays}
+    with whole(file) as handle, zipfile.ZipFile(handle, "w") as archive:
+        for name, array in entries.items():
+            # A given ZipInfo has no date: the same values make the same bytes.
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            with archive.open(entry, "w", force_zip64=True) as opened:
+                np.lib.format.write_array(opened, array, allow_pickle=False)
+
+
+def write_text(file: str | os.PathLike[str], text: str) -> None:
+    """Write text in UTF-8 that is either all there or, whatever fails meanwhile, as it was."""
+    with whole(Path(file)) as handle:
+        handle.write(text.encode())
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes its name only when all of it is written."""
     temporary = file.parent / f".gpproj-{uuid4().hex}.tmp"
     try:
         # Not by `tempfile`: its files are closed to everybody else, whatever the umask says.
         with open(temporary, "xb") as handle:
-            with zipfile.ZipFile(handle, "w") as archive:
-                for name, array in entries.items():
-                    # A given ZipInfo has no date: the same values make the same bytes.
-                    entry = zipfile.ZipInfo(f"{name}.npy")
-                    with archive.open(entry, "w", force_zip64=True) as opened:
-                        np.lib.format.write_array(opened, array, allow_pickle=False)
+            yield handle
             handle.flush()
             os.fsync(handle.fileno())
         os.replace(temporary, file)

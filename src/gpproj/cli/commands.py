@@ -1,20 +1,36 @@
-"""The command line: parse, call, print."""
+"""The commands."""
 
 from __future__ import annotations
 
+import json
+import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 import gpproj
-
-if TYPE_CHECKING:
-    import pandas as pd
+from gpproj import store
+from gpproj.cli.display import (
+    Interrupted,
+    console,
+    errors,
+    one_line_errors,
+    save_plot,
+    say,
+    table_of,
+)
+from gpproj.cli.outputs import (
+    answer_of,
+    predictions,
+    validation_of,
+    write_outputs,
+    write_run_report,
+)
+from gpproj.cli.run import Run, opened
+from gpproj.execute import check_jobs
 
 app = typer.Typer(
     name="gpproj",
@@ -22,7 +38,13 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-console = Console()
+
+
+# Some versions of typer have click beside them, some inside: this is its general exception.
+USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
+
+COLUMNS = ["input", "agreement", "elpd_diff", "elpd_diff_se", "rmse", "r2"]
+"""Of the summary, that a terminal has room for."""
 
 
 class Experiment(StrEnum):
@@ -36,8 +58,14 @@ class Experiment(StrEnum):
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; what goes wrong is said in one line."""
+    try:
+        code = app(standalone_mode=False)
+    except USAGE_ERROR as error:  # options that do not exist, and the like
+        code = say(f"{error.format_message()} See gpproj --help.", error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        code = say("interrupted", 130)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _show_version(wanted: bool) -> None:
@@ -58,8 +86,8 @@ def gpproj_command(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the plots.")] = Path("demo"),
-    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the plots and the report.")] = Path("demo"),
+    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = -1,
 ) -> None:
     """Find the inputs that matter in the diabetes data that scikit-learn carries."""
     X, y = gpproj.datasets.diabetes()
@@ -67,13 +95,111 @@ def demo(
     with console.status(f"fitting a Gaussian process to {len(y)} rows of {X.shape[1]} inputs"):
         ref = gpproj.fit(X, y)
     console.print(ref, highlight=False)
-    path = gpproj.forward_search(ref, n_jobs=n_jobs)
-    console.print(_table("Forward search", path.summary()))
-    with console.status("leaving one input out at a time"):
-        left_out = gpproj.leave_input_out(ref, n_jobs=n_jobs)
-    relevances = {"ARD": ref.ard_relevance(), "leave-input-out": left_out}
-    _save(path.plot(), out / "search.png")
-    _save(gpproj.plots.relevance_bars(relevances), out / "relevance.png")
+    path = gpproj.forward_search(ref, min(6, X.shape[1]), n_jobs=n_jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the report says them
+        cv = gpproj.validate(ref, path, random_state=0, n_jobs=n_jobs)
+    console.print(table_of("Validated scores by size", cv.summary()[COLUMNS]))
+    for name, ax in (
+        ("error", path.plot()),
+        ("score", cv.plot()),
+        ("relevance", gpproj.plots.relevance_bars(ref, methods=("ard", "kl"))),
+    ):
+        save_plot(ax, out / f"{name}.png")
+        console.print(f"plot written to {out / name}.png", highlight=False)
+    file = gpproj.write_report(
+        cv, out / "report.html", title="Diabetes progression", command="gpproj demo", seed=0
+    )
+    console.print(cv.answer(), highlight=False)
+    console.print(f"report written to {file}", highlight=False)
+
+
+@app.command()
+def select(
+    data: Annotated[Path | None, typer.Argument(help="Table: CSV, TSV or Parquet.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; must be new.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of these.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Complete the run in this folder.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out.")] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Missing cells: error (default), drop or impute.")
+    ] = None,
+    sample: Annotated[
+        bool | None, typer.Option("--sample/--fit", help="Sample the hyperparameters.")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Posterior draws (100).")] = None,
+    validate: Annotated[
+        str | None, typer.Option(help="kfold or loo; by default what suits the reference.")
+    ] = None,
+    folds: Annotated[int | None, typer.Option(help="Folds of kfold (5).")] = None,
+    max_inputs: Annotated[int | None, typer.Option(help="Inputs to go up to.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything random (0).")] = None,
+    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Find the few columns of a table that predict another one as well as all of them.
+
+    The folder of the run holds its settings, log, tables, plots, models and the report. A run that
+    was interrupted is completed by --resume, to the same answer.
+    """
+    given = {
+        "data": None if data is None else str(data.resolve()),
+        "target": target,
+        "ignore": ignore,
+        "missing": missing,
+        "sample": sample,
+        "draws": draws,
+        "validate": validate,
+        "folds": folds,
+        "max_inputs": max_inputs,
+        "seed": seed,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    talk = not (quiet or as_json)
+    with one_line_errors():
+        check_jobs(n_jobs)
+        run = opened(chosen, config, out, resume, n_jobs, talk)
+        try:
+            cv = run.complete()
+            report = write_outputs(run, cv)
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped; go on with gpproj select --resume {run.folder}") from None
+    if as_json:
+        print(json.dumps(answer_of(cv, report)))
+    elif talk:
+        for text in run.said:
+            errors.print(f"warning: {text}", highlight=False)
+        console.print(table_of("Validated scores by size", cv.summary()[COLUMNS]))
+        console.print(cv.answer(), highlight=False)
+        console.print(f"report written to {report}", highlight=False)
+
+
+@app.command()
+def predict(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    data: Annotated[Path, typer.Argument(help="Table with new rows.")],
+    out: Annotated[Path, typer.Option(help="CSV file of the predictions.")],
+    size: Annotated[int | None, typer.Option(help="Inputs; the suggested size otherwise.")] = None,
+    level: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
+) -> None:
+    """Predict new rows with the submodel that a run has found: mean, interval."""
+    with one_line_errors():
+        table = predictions(run, data, size, level)
+        store.write_text(out, table.to_csv(index=False))
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path | None, typer.Option(help="HTML file; in the run otherwise.")] = None,
+) -> None:
+    """Write the report of a run anew."""
+    with one_line_errors():
+        file = out or run / "report.html"
+        write_run_report(Run.old(run, 1, False), validation_of(run), file)
+    console.print(f"report written to {file}", highlight=False)
 
 
 @app.command()
@@ -96,32 +222,5 @@ def reproduce(
     simulated = {Experiment.toy: 200, Experiment.known_truth: 100}
     repeats = (realisations or simulated[experiment]) if experiment in simulated else splits
     summary = EXPERIMENTS[experiment](folder, repeats, n_jobs=n_jobs)
-    console.print(_table(f"{experiment}: means over {repeats} repetitions", summary))
+    console.print(table_of(f"{experiment}: means over {repeats} repetitions", summary))
     console.print(f"written to {folder}", highlight=False)
-
-
-def _table(title: str, frame: pd.DataFrame) -> Table:
-    """Lay out a frame, its index first."""
-    table = Table(str(frame.index.name), title=title)
-    for column in frame.columns:
-        numeric = frame[column].dtype.kind == "f"
-        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
-    for row in frame.itertuples():
-        table.add_row(*(escape(_shown(value)) for value in row))
-    return table
-
-
-def _shown(value: Any) -> str:
-    """Return a cell's text: four digits, and words rather than booleans."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _save(ax: Any, file: Path) -> None:
-    """Write a plot and say where it is."""
-    import matplotlib.pyplot as plt
-
-    ax.get_figure().savefig(file, dpi=120)
-    plt.close(ax.get_figure())
-    console.print(f"plot written to {file}", highlight=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,12 @@ class Submodel(Predictive):
     def columns(self) -> Columns:
         """Names and scaling of all inputs of the reference."""
         return self.data_columns
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
+        from gpproj.io import save
+
+        save(self, folder, overwrite=overwrite)
 
     def _read(self, X: Any) -> Array:
         return new_inputs(self.columns, X, self.inputs)

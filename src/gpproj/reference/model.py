@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,8 +51,8 @@ class Reference(Predictive):
     """Hyperparameters on the model's scale: one vector, or posterior draws."""
     nugget: float
     """Variance of the common nugget as a fraction of the noise variance."""
-    recipe: Callable[[Any, Any], Reference]
-    """Makes a reference of other data in the same way."""
+    recipe: Callable[[Any, Any], Reference] | None
+    """Makes a reference of other data in the same way; None if it is not known."""
     optimum: Outcome | None = None
     """How the search for the hyperparameters ended, start by start; None if there was none."""
     prior: PriorLike = None
@@ -160,7 +161,15 @@ class Reference(Predictive):
 
     def refit(self, X: Any, y: Any) -> Reference:
         """Return a reference of other data, made by the same recipe."""
+        if self.recipe is None:
+            raise ValueError("this reference does not know how it was made; make another by hand")
         return self.recipe(X, y)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
+        from gpproj.io import save
+
+        save(self, folder, overwrite=overwrite)
 
     @cached_property
     def problem(self) -> exact.Problem:

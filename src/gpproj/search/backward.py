@@ -15,7 +15,7 @@ from gpproj.priors import PriorLike
 from gpproj.projection import PRIOR, family_of, project_positions
 from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.forward import check_strategy
-from gpproj.search.path import TINY, SearchPath, ends
+from gpproj.search.path import SearchPath, ends, relative
 from gpproj.search.race import race
 from gpproj.search.step import Field, exhaust, gains, recorded, winner
 from gpproj.search.units import Inputs, held_groups, units_of
@@ -92,9 +92,9 @@ def backward_search(
             projections.append(projection)
             chosen = field.positions(stay[best])
             removed.append(stay.pop(best))
-            fall = max(null.projection_error - full_error, TINY)
-            left = (projection.projection_error - full_error) / fall
-            display.step(step, removed[-1].name, left)
+            error = np.array([projection.projection_error])
+            left = relative(error, null.projection_error, full_error)[0]
+            display.step(step, removed[-1].name, float(left))
     return SearchPath(
         reference=reference,
         family=family,

@@ -150,11 +150,11 @@ def forward_search(
         kernel=kernel,
         prefilter=prefilter,
     )
-    recipe = again if extend is None else partial(_extended_again, begun=extend.recipe, again=again)
+    recipe = again if extend is None else partial(extended_again, begun=extend.recipe, again=again)
     return replace(path, clusters=clusters, recipe=recipe)
 
 
-def _extended_again(
+def extended_again(
     reference: Reference,
     begun: Callable[[Reference], SearchPath] | None,
     again: Callable[..., SearchPath],

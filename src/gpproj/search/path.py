@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-TINY = float(np.finfo(np.float64).tiny)
+ROUNDING = 1e-10
+"""A distance from null to full, relative to their size, that is no distance."""
 
 
 class Tried(NamedTuple):
@@ -96,9 +98,10 @@ class SearchPath:
     def relative_errors(self) -> Host:
         """`(error - full) / (null - full)`: one for the null model, zero for all inputs.
 
-        Errors themselves move with the nugget; their differences do not.
+        Errors themselves move with the nugget; their differences do not. All are zero where the
+        null model loses no more than all inputs do: there is nothing to explain.
         """
-        return (self.errors - self.full_error) / max(self.null_error - self.full_error, TINY)
+        return relative(self.errors, self.null_error, self.full_error)
 
     @property
     def candidates(self) -> pd.DataFrame:
@@ -200,10 +203,30 @@ class SearchPath:
 
         return error_curve(self, ax=ax)
 
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
+        from gpproj.io import save
+
+        save(self, folder, overwrite=overwrite)
+
     def __repr__(self) -> str:
         """Name the order and the error left."""
         steps = ", ".join(self.order) if self.units else "no steps"
         return f"SearchPath({steps}; relative error={self.relative_errors[-1]:.3f})"
+
+
+def relative(errors: Host, null: float, full: float) -> Host:
+    """Return errors on the scale from one (null) to zero (full).
+
+    >>> relative(np.array([9.0, 4.0]), 9.0, 1.0)
+    array([1.   , 0.375])
+    >>> relative(np.array([1.0, 4.0]), 1.0, 4.0)
+    array([0., 0.])
+    """
+    distance = null - full
+    if distance <= ROUNDING * max(abs(null), abs(full)):
+        return np.zeros_like(errors)
+    return (errors - full) / distance
 
 
 def path_along(

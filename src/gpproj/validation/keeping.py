@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +31,6 @@ def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
         Settings of the validation inside folds.
     """
     reference = path.reference
-    settings = getattr(path.recipe, "keywords", {})  # of the search
     return store.digest(
         to_host(reference.training.X),
         to_host(reference.training.y),
@@ -43,9 +44,18 @@ def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
         path.learn,
         path.clusters,
         inside,
-        repr(sorted(settings.items())),
+        _settings(path.recipe),
         inner,
     )
+
+
+def _settings(recipe: Any) -> list[Any]:
+    """Return what a search was called with, in words; a search that extends another has two."""
+    keywords = getattr(recipe, "keywords", {})
+    return [
+        [name, _settings(value) if isinstance(value, partial) else repr(value)]
+        for name, value in sorted(keywords.items())
+    ]
 
 
 @dataclass(frozen=True)

@@ -74,16 +74,30 @@ class Validation:
 
     def answer(self) -> str:
         """Return the answer in one sentence."""
-        d = self.reference.training.d
-        size = self.smallest_enough()
+        said, inputs = self.verdict()
+        return f"{said}: {', '.join(inputs)}." if inputs else f"{said}."
+
+    def verdict(self) -> tuple[str, tuple[str, ...]]:
+        """Return the answer in two parts: what is said of the inputs, and their names."""
+        d, size, steps = self.reference.training.d, self.smallest_enough(), len(self.path) - 1
+        everything = f"all {d} inputs" if d > 1 else "the only input"
         if size is None:
-            steps = len(self.path) - 1
-            return f"No submodel of up to {steps} inputs predicts as well as all {d} inputs."
+            tried = f"of up to {_counted(steps)}" if steps else "without further inputs"
+            return f"No submodel {tried} predicts as well as {everything}", ()
         inputs = self.path[size].inputs
+        several = len(inputs) > 1
+        if not inputs and self._elpd.difference[1] > 0.0:
+            return f"No input helps: the null model predicts better than {everything}", ()
         if not inputs:
-            return f"None of the {d} inputs is needed: the null model predicts as well as all."
-        verb = "predicts" if len(inputs) == 1 else "predict"
-        return f"{len(inputs)} of {d} inputs {verb} as well as all: {', '.join(inputs)}."
+            return f"No input is needed: the null model predicts as well as {everything}", ()
+        if size == 0:
+            stay = "inputs that are always in are" if several else "input that is always in is"
+            return f"The {stay} enough, {len(inputs)} of {d}", inputs
+        if len(inputs) == d:
+            needed = f"All {d} inputs are" if several else "The only input is"
+            return f"{needed} needed", inputs
+        verb = "predict" if several else "predicts"
+        return f"{len(inputs)} of {d} inputs {verb} as well as all", inputs
 
     @property
     def pointwise(self) -> pd.DataFrame:
@@ -320,3 +334,7 @@ class Validation:
         size = self.smallest_enough()
         enough = "no size is enough" if size is None else f"suggested size={size}"
         return f"Validation({self.method}, search {self.search}; {enough})"
+
+
+def _counted(steps: int) -> str:
+    return f"{steps} input" if steps == 1 else f"{steps} inputs"

@@ -95,7 +95,7 @@ def rmse(scores: Scores, n: int) -> Statistic:
 def r2(scores: Scores, n: int) -> Statistic:
     """Share of the variance of y that the predicted means explain; standard errors likewise."""
     squares, away = (scores.y - scores.mean) ** 2, (scores.y - scores.y.mean()) ** 2
-    variance = np.maximum(away.mean(), np.finfo(float).tiny)
+    variance = float(away.mean()) or np.nan  # nothing to explain: no share of it
     value = 1.0 - squares.mean(axis=1) / variance
     # d (a / b) = (da - (a / b) db) / b: the variance of y is an estimate too
     linear = _mean_of((squares - (1.0 - value)[:, None] * away) / variance, 1)

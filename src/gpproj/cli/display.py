@@ -1,0 +1,68 @@
+"""How the command line prints tables and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+console = Console()
+errors = Console(stderr=True)
+
+
+class Interrupted(Exception):
+    """The user has stopped a run that can be continued."""
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Say what goes wrong in one line and leave: 130 if interrupted, otherwise 1."""
+    try:
+        yield
+    except Interrupted as stop:
+        raise typer.Exit(say(str(stop), 130)) from None
+    except (ValueError, TypeError, OSError, ImportError, np.linalg.LinAlgError) as error:
+        raise typer.Exit(say(str(error) or type(error).__name__, 1)) from None
+
+
+def say(text: str, code: int) -> int:
+    """Print one line on standard error, and return the exit code that goes with it."""
+    line = f"gpproj: {' '.join(text.split())}"
+    errors.print(line, highlight=False, markup=False, soft_wrap=True)
+    return code
+
+
+def table_of(title: str, frame: pd.DataFrame) -> Table:
+    """Lay out a frame, its index first."""
+    table = Table(str(frame.index.name), title=title)
+    for column in frame.columns:
+        numeric = frame[column].dtype.kind == "f"
+        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
+    for row in frame.itertuples():
+        table.add_row(*(escape(shown(value)) for value in row))
+    return table
+
+
+def shown(value: Any) -> str:
+    """Return a cell's text: four digits, and words rather than booleans."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def save_plot(ax: Any, file: Path) -> None:
+    """Write the figure that axes belong to, and close it."""
+    import matplotlib.pyplot as plt
+
+    ax.get_figure().savefig(file, dpi=120)
+    plt.close(ax.get_figure())

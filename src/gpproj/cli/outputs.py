@@ -1,0 +1,119 @@
+"""What a run leaves in its folder: tables, plots, models, the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import gpproj
+from gpproj import store
+from gpproj.cli.display import save_plot
+from gpproj.cli.run import Run, RunError, encoding_of
+from gpproj.io.tables import read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_outputs(run: Run, cv: gpproj.Validation) -> Path:
+    """Write everything that people look at, and return the report's file."""
+    folder = run.folder
+    for name, frame in _tables(cv).items():
+        (folder / "tables").mkdir(exist_ok=True)
+        store.write_text(folder / "tables" / f"{name}.csv", frame.to_csv())
+    cv.save(folder / "validation", overwrite=True)
+    size = cv.smallest_enough()
+    chosen = cv.path[len(cv.path) - 1 if size is None else size]
+    chosen.save(folder / "submodel", overwrite=True)
+    (folder / "plots").mkdir(exist_ok=True)
+    save_plot(cv.plot(), folder / "plots" / "score.png")
+    save_plot(cv.path.plot(), folder / "plots" / "error.png")
+    if cv.search == "inside":
+        save_plot(gpproj.plots.ranking_heatmap(cv), folder / "plots" / "ranking.png")
+    return write_run_report(run, cv, folder / "report.html")
+
+
+def write_run_report(run: Run, cv: gpproj.Validation, file: Path) -> Path:
+    """Write the report of a run."""
+    return gpproj.write_report(
+        cv,
+        file,
+        title=f"Inputs that predict {run.settings.target}",
+        command=run.settings.command(run.folder),
+        seed=run.settings.seed,
+        warnings=run.said,
+    )
+
+
+def _tables(cv: gpproj.Validation) -> dict[str, Any]:
+    found = {
+        "path": cv.path.summary(),
+        "scores": cv.summary(("elpd", "mlpd", "rmse", "r2")),
+        "reference": cv.reference_summary(("elpd", "mlpd", "rmse", "r2")).to_frame(),
+        "pointwise": cv.pointwise,
+        "candidates": cv.path.candidates,
+        "relevance": gpproj.relevance_table(cv.reference, ("ard", "kl")),
+    }
+    if cv.search == "inside":
+        found["ranking"] = cv.ranking_proportions(cumulate=True)
+    return found
+
+
+def answer_of(cv: gpproj.Validation, report: Path) -> dict[str, Any]:
+    """Return what a machine wants to know."""
+    size = cv.smallest_enough()
+    scores = cv.summary().reset_index().astype(object)
+    return {
+        "suggested_size": size,
+        "inputs": None if size is None else list(cv.path[size].inputs),
+        "order": list(cv.path.order),
+        "answer": cv.answer(),
+        "scores": scores.where(scores.notna(), None).to_dict("records"),
+        "report": str(report),
+    }
+
+
+def validation_of(folder: Path) -> gpproj.Validation:
+    """Return what a completed run has found."""
+    saved = folder / "validation"
+    if not saved.exists():
+        raise RunError(f"{folder} holds no completed run; gpproj select --resume {folder} does it")
+    found: gpproj.Validation = gpproj.load(saved)
+    return found
+
+
+def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.DataFrame:
+    """Return mean and interval of new rows by a submodel of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    data : Path
+        Table with the columns that the submodel needs.
+    size : int or None
+        Of the submodel; the suggested one when left out.
+    level : float
+        Probability of the interval.
+    """
+    import pandas as pd
+
+    if not 0.0 < level < 1.0:
+        raise RunError(f"level must be between 0 and 1, got {level}")
+    cv = validation_of(folder)
+    chosen = cv.smallest_enough() if size is None else size
+    if chosen is None:
+        raise RunError(f"the run in {folder} suggests no size; give one with --size")
+    if not 0 <= chosen < len(cv.path):
+        raise RunError(f"size must be from 0 to {len(cv.path) - 1}, got {chosen}")
+    sub, encoding = cv.path[chosen], encoding_of(folder)
+    table = read_table(data)
+    X = encoding.inputs(table, encoding.needed(sub.inputs))
+    if not sub.inputs:
+        X = pd.DataFrame(index=table.index)
+    mean, variance = sub.predict_response(X)
+    reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * np.sqrt(variance)
+    return pd.DataFrame({"mean": mean, "lower": mean - reach, "upper": mean + reach})

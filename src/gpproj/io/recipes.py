@@ -1,0 +1,66 @@
+"""How a reference or a path was made: the name of a function of gpproj, and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from gpproj.io.plain import plain, restored
+from gpproj.reference import condition, fit, sample
+from gpproj.search import backward_search, forward_search, project_path
+from gpproj.search.forward import extended_again
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "condition": condition,
+    "fit": fit,
+    "sample": sample,
+    "forward_search": forward_search,
+    "backward_search": backward_search,
+    "project_path": project_path,
+    "extended_again": extended_again,
+}
+
+RECIPE = "recipe"
+"""Says that a setting is a recipe itself: a path that extends another knows how that was found."""
+
+NO_SETTINGS = frozenset({"X", "y", "reference", "checkpoint", "extend"})
+"""Arguments that no file may give: data, and files that would be written."""
+
+
+def plain_recipe(recipe: Any) -> dict[str, Any] | None:
+    """Return the recipe as JSON; None for anything but a function of gpproj and plain settings."""
+    try:
+        return _plain(recipe)
+    except TypeError:
+        return None
+
+
+def _plain(recipe: Any) -> dict[str, Any]:
+    if not isinstance(recipe, partial) or recipe.args or recipe.func not in FUNCTIONS.values():
+        raise TypeError(f"gpproj has no recipe {recipe!r}")
+    settings = {
+        name: {RECIPE: _plain(value)} if isinstance(value, partial) else plain(value)
+        for name, value in recipe.keywords.items()
+    }
+    return {"name": recipe.func.__name__, "settings": settings}
+
+
+def recipe_of(found: dict[str, Any] | None) -> Callable[..., Any] | None:
+    """Return the function with its settings, which is not called before somebody asks for it."""
+    if found is None:
+        return None
+    function = FUNCTIONS[found["name"]]
+    settings = {
+        name: recipe_of(value[RECIPE]) if _is_recipe(value) else restored(value)
+        for name, value in found["settings"].items()
+    }
+    odd = set(settings) - set(signature(function).parameters) | set(settings) & NO_SETTINGS
+    if odd:
+        raise ValueError(f"{found['name']} has no settings {', '.join(sorted(odd))}")
+    return partial(function, **settings)
+
+
+def _is_recipe(value: Any) -> bool:
+    return isinstance(value, dict) and RECIPE in value

@@ -1,0 +1,287 @@
+"""Tables of users: from files to numeric inputs and a target, and new rows in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from gpproj.data.frames import listed
+from gpproj.linalg import Host
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Missing = Literal["error", "drop", "impute"]
+
+MOST_LEVELS = 30
+"""Of a categorical column: more are a sign of names or identifiers."""
+
+
+ENDINGS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".parquet": None}
+"""Of files that can be read, and what separates their cells."""
+
+
+class TableError(ValueError):
+    """A table that cannot be used, said in one line."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column of a table becomes inputs."""
+
+    name: str
+    levels: tuple[str, ...] | None
+    """Of a categorical column; None for numbers."""
+    fill: float | str | None
+    """Instead of missing cells; None if there may be none."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Levels that have an input: of two, one says it all."""
+        levels = self.levels or ()
+        return levels[1:] if len(levels) == 2 else levels
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of its inputs."""
+        if self.levels is None:
+            return (self.name,)
+        return tuple(f"{self.name}={level}" for level in self.shown)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the columns of a table become inputs."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """Inputs that belong together: the levels of categorical columns."""
+        return {one.name: list(one.inputs) for one in self.columns if one.levels is not None}
+
+    def needed(self, inputs: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns that some inputs are made of."""
+        wanted = set(inputs)
+        return tuple(one.name for one in self.columns if wanted & set(one.inputs))
+
+    def inputs(self, table: pd.DataFrame, only: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the inputs of a table, as numbers.
+
+        Parameters
+        ----------
+        table : DataFrame
+        only : iterable of str, optional
+            Columns that are needed; all when left out.
+        """
+        import pandas as pd
+
+        wanted = {one.name for one in self.columns} if only is None else set(only)
+        columns = [one for one in self.columns if one.name in wanted]
+        absent = [one.name for one in columns if one.name not in table]
+        if absent:
+            raise TableError(f"the table has no column {listed(absent)}")
+        found: dict[str, Host] = {}
+        for column in columns:
+            found |= _encoded(column, table[column.name])
+        return pd.DataFrame(found)
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return values that JSON can hold."""
+        return [
+            {"name": one.name, "levels": one.levels and list(one.levels), "fill": one.fill}
+            for one in self.columns
+        ]
+
+    @staticmethod
+    def of_plain(values: Iterable[Mapping[str, Any]]) -> Encoding:
+        """Return the encoding that `plain` has written down."""
+        return Encoding(
+            tuple(
+                Column(one["name"], one["levels"] and tuple(one["levels"]), one["fill"])
+                for one in values
+            )
+        )
+
+
+class Prepared(NamedTuple):
+    """What a model can be fitted to."""
+
+    X: pd.DataFrame
+    y: Host
+    encoding: Encoding
+    dropped: int
+    """Rows with missing cells that were left out."""
+
+
+def read_table(file: str | Path) -> pd.DataFrame:
+    """Read a CSV, TSV or Parquet file.
+
+    Parameters
+    ----------
+    file : path
+        The ending says what it is: `.csv`, `.tsv` or `.txt` (tabs), `.parquet`.
+    """
+    path = Path(file)
+    if not path.exists():
+        raise TableError(f"there is no file {path}")
+    if path.is_dir():
+        raise TableError(f"{path} is a folder, not a table")
+    if path.suffix.lower() not in ENDINGS:
+        raise TableError(f"{path} must end in {', '.join(ENDINGS)}")
+    try:
+        table = _read(path)
+    except TableError:
+        raise
+    except PermissionError:
+        raise TableError(f"{path} cannot be read: permission denied") from None
+    except ImportError:
+        raise TableError(f"{path}: Parquet needs `pip install pyarrow`") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path} is not text in UTF-8") from None
+    except Exception as error:  # every reader has errors of its own
+        said = " ".join(str(error).split())
+        raise TableError(f"{path} cannot be read as a table: {said}") from None
+    if not len(table):
+        raise TableError(f"{path} has no rows")
+    return table.rename(columns=str)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    separator = ENDINGS[path.suffix.lower()]
+    if separator is None:
+        return pd.read_parquet(path)
+    # pandas would give a second column of the same name another one.
+    names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].dropna()
+    if names.duplicated().any():
+        raise TableError(f"{path} has more than one column {names[names.duplicated()].iloc[0]!r}")
+    # Without index_col=False a row with one cell too many shifts all of them.
+    return pd.read_csv(path, sep=separator, index_col=False)
+
+
+def prepare(
+    table: pd.DataFrame, target: str, ignore: Iterable[str] = (), missing: Missing = "error"
+) -> Prepared:
+    """Return inputs and target of a table.
+
+    Numbers and truth values are taken as they are; text and categories become one input for each
+    level, which belong together.
+
+    Parameters
+    ----------
+    table : DataFrame
+    target : str
+        Its column.
+    ignore : iterable of str
+        Columns to leave out.
+    missing : {"error", "drop", "impute"}
+        What to do about missing cells: refuse them, leave out their rows, or put the median (of
+        numbers) or the most frequent level in their place. Rows without a target are always left
+        out unless they are refused.
+    """
+    ignored = tuple(ignore)
+    for name, label in ((target, "target"), *((one, "ignore") for one in ignored)):
+        if name not in table:
+            raise TableError(f"{label}: the table has no column {name!r}; it has {_some(table)}")
+    if target in ignored:
+        raise TableError(f"ignore: the target {target!r} cannot be left out")
+    table = table.drop(columns=list(ignored))
+    counts = table.isna().sum()
+    if missing == "error" and counts.any():
+        where = ", ".join(f"{name} ({count})" for name, count in counts[counts > 0].items())
+        rows = int(table.isna().any(axis=1).sum())
+        raise TableError(
+            f"{rows} of {len(table)} rows have missing cells: {where}; "
+            "drop these rows or impute the cells"
+        )
+    before = len(table)
+    table = table.dropna(subset=None if missing == "drop" else [target]).reset_index(drop=True)
+    if len(table) < 2:
+        raise TableError(f"only {len(table)} rows are left without missing cells")
+    y = _numbers(table[target])
+    if y is None:
+        raise TableError(f"target: column {target!r} must be numbers, {_odd_cell(table[target])}")
+    if len(table.columns) < 2:
+        raise TableError(f"the table has no column beside the target {target!r}")
+    columns = [_column(table[name], missing) for name in table.columns if name != target]
+    encoding = Encoding(tuple(columns))
+    return Prepared(encoding.inputs(table), y, encoding, before - len(table))
+
+
+def _column(cells: pd.Series[Any], missing: Missing) -> Column:
+    """Decide how a column becomes inputs."""
+    name = str(cells.name)
+    if cells.isna().all():
+        raise TableError(f"column {name!r} is empty; ignore it")
+    if cells.dtype.kind in "mM":
+        raise TableError(f"column {name!r} holds dates; make numbers of them, or ignore it")
+    values = _numbers(cells)
+    if values is not None:
+        fill = float(np.nanmedian(values)) if missing == "impute" else None
+        return Column(name, None, fill)
+    text = cells.dropna().astype(str)
+    levels = tuple(sorted(text.unique()))
+    if len(levels) > MOST_LEVELS:
+        raise TableError(
+            f"column {name!r} has {len(levels)} different texts ({_odd_cell(cells)}): "
+            "ignore it, or make numbers of it"
+        )
+    fill_level = str(text.mode().iloc[0]) if missing == "impute" else None
+    return Column(name, levels, fill_level)
+
+
+def _encoded(column: Column, cells: pd.Series[Any]) -> dict[str, Host]:
+    """Return the inputs of a column."""
+    if column.fill is not None:
+        cells = cells.astype(object).where(cells.notna(), column.fill)
+    elif cells.isna().any():
+        raise TableError(f"column {column.name!r} has {int(cells.isna().sum())} missing cells")
+    if column.levels is None:
+        values = _numbers(cells)
+        if values is None:
+            raise TableError(f"column {column.name!r} must be numbers, {_odd_cell(cells)}")
+        return {column.name: values}
+    text = cells.astype(str)
+    new = text[~text.isin(column.levels)]
+    if len(new):
+        raise TableError(
+            f"column {column.name!r} has {new.iloc[0]!r} in row {int(new.index[0]) + 1}, which the "
+            f"model has not seen; it knows {listed(column.levels)}"
+        )
+    return {
+        name: (text == level).to_numpy(dtype=np.float64)
+        for name, level in zip(column.inputs, column.shown, strict=True)
+    }
+
+
+def _numbers(cells: pd.Series[Any]) -> Host | None:
+    """Return a column as floats with NaN for missing cells; None if it is none of numbers."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return None
+    try:
+        values: Host = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return None
+    if np.isinf(values).any():
+        raise TableError(f"column {cells.name!r} has infinite cells")
+    return values
+
+
+def _odd_cell(cells: pd.Series[Any]) -> str:
+    """Name the first cell that is no number."""
+    import pandas as pd
+
+    odd = cells[pd.to_numeric(cells.astype(object), errors="coerce").isna() & cells.notna()]
+    return f"saw {str(odd.iloc[0])!r} in row {int(odd.index[0]) + 1}" if len(odd) else "saw none"
+
+
+def _some(table: pd.DataFrame) -> str:
+    return listed(list(table.columns[:8])) + (", ..." if len(table.columns) > 8 else "")

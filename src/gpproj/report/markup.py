@@ -1,0 +1,156 @@
+"""HTML from Python: whatever is not markup already is escaped."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from typing import Any
+
+VOID = frozenset({"br", "col", "link", "meta"})
+"""Elements that have no content, and no end."""
+
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that a page cannot hold, or a file in UTF-8 cannot."""
+
+
+LONGEST = 60
+"""Characters of a name in running text; tables to copy have all of them."""
+
+
+class Markup(str):
+    """Text that is HTML already and is not escaped again."""
+
+    __slots__ = ()
+
+
+def escaped(value: Any) -> Markup:
+    """Return anything as HTML, with characters that a page cannot hold replaced.
+
+    Examples
+    --------
+    >>> escaped('<a href="x">')
+    '&lt;a href=&quot;x&quot;&gt;'
+    """
+    if isinstance(value, Markup):
+        return value
+    return Markup(html.escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))))
+
+
+def tag(element: str, *children: Any, **attributes: Any) -> Markup:
+    """Return an element.
+
+    Parameters
+    ----------
+    element : str
+        Its name.
+    *children : Markup, str or number
+        What it holds.
+    **attributes : str, number, bool or None
+        By name, with `_` for `-`, and one more `_` where the name is a word of Python. None and
+        False leave an attribute out, True gives one without a value.
+
+    Examples
+    --------
+    >>> tag("p", "a < b", tag("br"), class_="note", aria_label='"', hidden=True)
+    '<p class="note" aria-label="&quot;" hidden>a &lt; b<br></p>'
+    """
+    parts = [element]
+    for key, value in attributes.items():
+        name = key.rstrip("_").replace("_", "-")
+        if value is True:
+            parts.append(name)
+        elif value is not None and value is not False:
+            parts.append(f'{name}="{escaped(_coordinate(value))}"')
+    opened = Markup(f"<{' '.join(parts)}>")
+    if element in VOID:
+        return opened
+    return Markup(f"{opened}{joined(*children)}</{element}>")
+
+
+def joined(*parts: Any) -> Markup:
+    """Return parts one after the other."""
+    return Markup("".join(map(escaped, parts)))
+
+
+def named(name: str) -> Markup:
+    """Return the name of an input, kept apart from the direction of the text around it."""
+    shown = cut(name, LONGEST)
+    return tag("bdi", shown, class_="name", title=None if shown == name else name)
+
+
+def listing(names: list[str], most: int = 15) -> Markup:
+    """Return names in a row: the first ones only, and how many more, if they are very many.
+
+    Examples
+    --------
+    >>> listing(["age", "bmi"])
+    '<bdi class="name">age</bdi>, <bdi class="name">bmi</bdi>'
+    """
+    shown = [named(name) for name in names]
+    if len(names) > most + 1:
+        shown = [*shown[:most], escaped(f"and {len(names) - most} more")]
+    return Markup(", ".join(shown))
+
+
+def cut(name: str, most: int) -> str:
+    """Return a name that is not too long for a label: without its middle.
+
+    Examples
+    --------
+    >>> cut("PctKidsBornNeverMarried", 16)
+    'PctKidsBo…arried'
+    """
+    if len(name) <= most:
+        return name
+    end = (most - 1) * 2 // 5
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def number(value: float, decimals: int = 1) -> str:
+    """Return a number as it is printed: with a minus sign, and no minus in front of zero.
+
+    Examples
+    --------
+    >>> number(3.14159, 2), number(-0.01), number(-2.0).isascii()
+    ('3.14', '0.0', False)
+    """
+    if math.isnan(value):
+        return "\N{EN DASH}"
+    if math.isinf(value):
+        text = "-∞" if value < 0 else "∞"
+    elif abs(value) >= 1e7:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:.{decimals}f}"
+        if not text.strip("-0."):
+            text = text.removeprefix("-")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return a number with some significant digits.
+
+    Examples
+    --------
+    >>> significant(54.321), significant(0.0123456), significant(123456.0)
+    ('54.3', '0.0123', '123456')
+    """
+    if value == 0.0 or not math.isfinite(value):
+        return number(value, 0)
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    if decimals > 7:
+        return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+    return number(value, max(decimals, 0))
+
+
+def percent(share: float) -> str:
+    """Return a share as a whole percentage."""
+    return "\N{EN DASH}" if math.isnan(share) else f"{100.0 * share:.0f} %"
+
+
+def _coordinate(value: Any) -> Any:
+    """Return a fraction with two decimals at most: no picture needs more."""
+    if not isinstance(value, float):
+        return value
+    return f"{value:.2f}".rstrip("0").rstrip(".")

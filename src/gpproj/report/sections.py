@@ -1,0 +1,310 @@
+"""The sections of the page, each from its tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpproj.plots.curves import SCORES
+from gpproj.report.answer import answer, counted, lost, procedure
+from gpproj.report.concerns import Remark
+from gpproj.report.curves import score_curve, told
+from gpproj.report.drawings import POINTS, drawn_part, effect_panels, heat_map, scatter
+from gpproj.report.findings import Findings
+from gpproj.report.markup import (
+    Markup,
+    escaped,
+    joined,
+    listing,
+    named,
+    number,
+    percent,
+    significant,
+    tag,
+)
+from gpproj.report.tables import Line, scrolling, table, to_copy
+
+KINDS = {"look": "Look", "note": "Note", "fine": "OK"}
+WORST = 5
+"""How many of the rows that lost the most are listed."""
+
+
+def section(name: str, title: str, *parts: Any) -> Markup:
+    """Return a section with its heading."""
+    head = tag("h2", title, id=f"{name}-heading")
+    return tag("section", head, *parts, id=name, aria_labelledby=f"{name}-heading")
+
+
+def quiet(*parts: Any) -> Markup:
+    """Return a paragraph that explains."""
+    return tag("p", *parts, class_="quiet")
+
+
+def opening(found: Findings, title: str, remarks: list[Remark]) -> Markup:
+    """Return the title, the answer and what it costs."""
+    alarms = sum(one.kind == "look" for one in remarks)
+    pointer = escaped("")
+    if alarms:
+        many = "One thing needs" if alarms == 1 else f"{alarms} things need"
+        where = tag("a", "diagnostics", href="#diagnostics")
+        pointer = tag("p", f"{many} a look first: see ", where, ".", class_="alarm")
+    return tag(
+        "header",
+        tag("h1", title),
+        tag("p", answer(found), class_="answer"),
+        tag("p", lost(found)),
+        pointer,
+        quiet(procedure(found)),
+    )
+
+
+def curves(found: Findings) -> Markup:
+    """Return the score against the size, and the other statistics to unfold."""
+    return section(
+        "sizes",
+        "How many inputs are enough",
+        score_figure(found, "elpd"),
+        quiet(
+            "The reference is the Gaussian process on all inputs, a submodel the one on some of "
+            "them that predicts most like it. Elpd: the sum over the rows of the log density that "
+            "was predicted for them while they were left out; larger is better. Both models "
+            "predict the same rows, so that their difference is known better than either value. "
+            "Bars are standard errors of the difference, the band is that of the reference's own "
+            "value. The suggested size is the first one whose bar reaches the dashed line."
+        ),
+        tag(
+            "details",
+            tag("summary", "The same as explained variance and as error"),
+            score_figure(found, "r2"),
+            score_figure(found, "rmse"),
+            class_="more",
+        ),
+    )
+
+
+def score_figure(found: Findings, stat: str) -> Markup:
+    """Return the drawing of a statistic, its legend, and the figures of one size."""
+    keys = {
+        "submodels": "submodels ± s.e. of the difference",
+        "reference": "reference ± s.e.",
+    }
+    legend = [
+        tag("li", tag("span", class_=f"key {key}", aria_hidden="true"), label)
+        for key, label in keys.items()
+    ]
+    return tag(
+        "figure",
+        tag("figcaption", SCORES[stat].capitalize(), tag("ul", *legend, class_="legend")),
+        score_curve(found, stat),
+        tag("p", told(found, found.size), class_="readout"),
+        tag("p", "Point at a size, tap it, or step through with the arrow keys.", class_="hint"),
+        class_="scores",
+    )
+
+
+def ranking(found: Findings) -> Markup:
+    """Return the order of the inputs, with the scores at each size."""
+    searched = found.shares is not None
+    agreement = ["Agreement"] if searched else []
+    head = ["Size", "Input added", "Elpd difference", "s.e.", "R²", "RMSE", *agreement]
+    lines = []
+    for row in found.scores.itertuples():
+        size = int(row.Index)
+        entered = named(row.input) if size else _start(found)
+        if size == found.suggested:
+            entered = joined(entered, " ", tag("span", "suggested", class_="badge"))
+        share = [percent(row.agreement) if size else ""] if searched else []
+        cells = [
+            entered,
+            number(row.elpd_diff),
+            number(row.elpd_diff_se),
+            number(row.r2, 2),
+            significant(row.rmse),
+            *share,
+        ]
+        lines.append(Line(size, cells, marked=0 < size <= found.size))
+    own = found.reference
+    fits = [number(own["r2"], 2), significant(own["rmse"])]
+    last = Line("all", ["reference", "", "", *fits, *([""] if searched else [])])
+    note = "The order was found once, from all rows."
+    if searched:
+        note = (
+            f"Agreement: the share of {len(found.cv.orders)} searches, each without some of the "
+            "rows, that have the input among as many first ones as the size says."
+        )
+    return section(
+        "ranking",
+        "The inputs in the order they entered",
+        table("Scores by size", head, lines, text=(1,), last=last),
+        quiet(note),
+    )
+
+
+def _start(found: Findings) -> Markup:
+    names = found.cv.reference.feature_names
+    always = [names[position] for position in found.cv.path.always]
+    return joined("always in: ", listing(always)) if always else tag("em", "none")
+
+
+def stability(found: Findings) -> Markup:
+    """Return what the searches without some of the rows found."""
+    title = "How stable the order is"
+    if found.shares is None or found.shares.empty:
+        return section(
+            "stability",
+            title,
+            tag(
+                "p",
+                "Not tested: the search was not repeated without the rows that are predicted.",
+            ),
+        )
+    sizes, names = drawn_part(found.shares, found.size)
+    some = ""
+    if len(sizes) < len(found.shares) or len(names) < found.shares.shape[1]:
+        some = (
+            f" Drawn are the first {len(sizes)} sizes and {counted(len(names), 'input')}; the "
+            "table to copy has all of them."
+        )
+    return section(
+        "stability",
+        title,
+        tag(
+            "figure",
+            tag("figcaption", "Percentage of the searches that have an input by each size"),
+            scrolling("Heat map of the searches", heat_map(found.shares, found.size)),
+        ),
+        quiet(
+            f"From {len(found.cv.orders)} searches, each without some of the rows. Inputs"
+            " that can stand for each other share their votes: a low percentage says "
+            "that the choice between them is arbitrary, not that they do not matter." + some
+        ),
+    )
+
+
+def effects(found: Findings) -> Markup:
+    """Return the effects of the submodel's inputs."""
+    title = "What the chosen inputs do"
+    if not found.drawn:
+        why = "the submodel has no inputs" if not found.submodel.inputs else "left out"
+        return section("effects", title, tag("p", f"No effects to show: {why}."))
+    panels = [
+        tag("figure", tag("figcaption", named(name)), picture)
+        for name, picture in zip(found.drawn, effect_panels(found), strict=True)
+    ]
+    total = len(found.submodel.inputs)
+    some = "" if len(panels) == total else f" The first {len(panels)} of {total} inputs."
+    keys = {"submodels": "submodel, 95 % band", "reference": "reference"}
+    legend = [
+        tag("li", tag("span", class_=f"key {key}", aria_hidden="true"), label)
+        for key, label in keys.items()
+    ]
+    return section(
+        "effects",
+        title,
+        tag("ul", *legend, class_="legend"),
+        tag("div", *panels, class_="panels"),
+        quiet(
+            "The average prediction as one input moves and the others stay as they are, in units "
+            "of the target; ticks at the bottom are values in the data. The submodel gives what "
+            "dropped inputs explained to those that go with them, so that the curves may differ."
+            + some
+        ),
+    )
+
+
+def losses(found: Findings) -> Markup:
+    """Return the submodel beside the reference: statistics, predictions, rows that lost most."""
+    own, reference = found.scores.loc[found.size], found.reference
+    statistics = [
+        Line(
+            label,
+            [
+                digits(reference[stat]),
+                digits(own[stat]),
+                digits(own[f"{stat}_diff"]),
+                digits(own[f"{stat}_diff_se"]),
+            ],
+        )
+        for stat, label, digits in (
+            ("elpd", "Elpd", number),
+            ("r2", "R²", lambda value: number(value, 3)),
+            ("rmse", "RMSE", significant),
+        )
+    ]
+    rows = found.predictions
+    gone = rows["reference_log_density"] - rows["submodel_log_density"]
+    worst = [
+        Line(
+            int(row.observation),
+            [
+                significant(row.y),
+                significant(row.reference_mean),
+                significant(row.submodel_mean),
+                number(gone[row.Index], 2),
+            ],
+        )
+        for row in rows.loc[(-gone).sort_values(kind="stable").index[:WORST]].itertuples()
+    ]
+    some = f" {POINTS} of {len(rows)} are drawn." if len(rows) > POINTS else ""
+    return section(
+        "losses",
+        "What is lost",
+        table(
+            "Statistics of both models",
+            ["", "Reference", "Submodel", "Difference", "s.e."],
+            statistics,
+            text=(0,),
+        ),
+        tag(
+            "div",
+            tag(
+                "figure",
+                tag("figcaption", "Predictions of rows that were left out." + some),
+                scatter(found),
+            ),
+            tag(
+                "div",
+                tag("h3", "Rows that lost the most"),
+                table(
+                    "Rows that lost the most",
+                    ["Row", "Observed", "Reference", "Submodel", "Lost"],
+                    worst,
+                ),
+                quiet(
+                    "Rows count from zero. Lost: log density of the reference less the submodel's."
+                ),
+            ),
+            class_="beside",
+        ),
+    )
+
+
+def diagnostics(remarks: list[Remark]) -> Markup:
+    """Return what was looked at, what is wrong first."""
+    items = [
+        tag("li", tag("strong", KINDS[one.kind]), " ", tag("span", one.text), class_=one.kind)
+        for one in remarks
+    ]
+    return section("diagnostics", "Diagnostics and warnings", tag("ul", *items, class_="remarks"))
+
+
+def reproduction(facts: dict[str, str], command: str | None) -> Markup:
+    """Return what someone needs to do it again."""
+    told_how = [tag("pre", tag("code", command), tabindex=0)] if command else []
+    pairs = [joined(tag("dt", key), tag("dd", value)) for key, value in facts.items()]
+    return section("reproduce", "How to reproduce this", *told_how, tag("dl", *pairs))
+
+
+def copies(found: Findings) -> Markup:
+    """Return the tables as text."""
+    tables = [
+        to_copy("scores", "Scores by size", found.scores),
+        to_copy("path", "Projection errors by size", found.path),
+    ]
+    if found.shares is not None:
+        tables.append(to_copy("folds", "Shares of the searches, by size", found.shares))
+    tables.append(
+        to_copy("rows", "Predictions of rows that were left out", found.predictions, index=False)
+    )
+    if found.drawn:
+        tables.append(to_copy("effects", "Effects of the inputs", found.effects, index=False))
+    return section("tables", "Tables to copy", *tables)

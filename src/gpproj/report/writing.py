@@ -1,0 +1,168 @@
+"""`write_report`: the page put together, and written whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from hashlib import sha256
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from gpproj import store
+from gpproj.reference.sampling import check_count
+from gpproj.report import sections
+from gpproj.report.concerns import remarks
+from gpproj.report.findings import Findings, findings_of
+from gpproj.report.markup import Markup, joined, tag
+from gpproj.validation import Validation
+
+TITLE = "Which inputs are enough"
+
+
+def write_report(
+    cv: Validation,
+    file: str | os.PathLike[str],
+    *,
+    size: int | None = None,
+    title: str | None = None,
+    command: str | None = None,
+    seed: int | None = None,
+    warnings: Iterable[Any] = (),
+    effects: int = 12,
+    rows: int = 100,
+    points: int = 30,
+) -> Path:
+    """Write what a validation found as one HTML file, for a colleague without gpproj.
+
+    The page needs no network, no other file and no library: it holds its style, its script and its
+    drawings. It starts with the answer in a sentence and what is lost by it. The figures are those
+    of `cv.summary()`, `cv.reference_summary()`, `cv.ranking_proportions()`, `cv.pointwise`,
+    `cv.path.summary()` and `gpproj.effects`.
+
+    Parameters
+    ----------
+    cv : Validation
+    file : path
+        Written beside its name and then renamed, so that it is whole or as it was before.
+    size : int, optional
+        Of the submodel that is shown: the suggested size when left out, the one with the largest
+        elpd where none is suggested.
+    title : str, optional
+    command : str, optional
+        What was run, to be shown under "How to reproduce this".
+    seed : int, optional
+        Likewise.
+    warnings : iterable of str or warning
+        What was warned of on the way, to be shown among the diagnostics: text, or what
+        `warnings.catch_warnings(record=True)` has caught.
+    effects : int
+        Inputs whose effects are drawn, at most. They take most of the time; 0 leaves them out.
+    rows, points : int
+        As for `gpproj.plots.effects`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((40, 2))
+    >>> ref = gpproj.fit(X, X[:, 0] + 0.3 * rng.standard_normal(40))
+    >>> cv = gpproj.validate(ref, folds=2, random_state=0, progress=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     file = gpproj.write_report(cv, f"{folder}/report.html", title="A line")
+    ...     "<title>A line</title>" in file.read_text(encoding="utf-8")
+    True
+    """
+    for name, count, least in (("effects", effects, 0), ("rows", rows, 1), ("points", points, 2)):
+        check_count(name, count, least)
+    target = Path(file)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
+    found = findings_of(cv, size, effects, rows, points)
+    text = page(found, title or TITLE, command, provenance(found, seed), list(warnings))
+    store.write_text(target, text)
+    return target
+
+
+def page(
+    found: Findings, title: str, command: str | None, facts: dict[str, str], given: list[Any]
+) -> str:
+    """Return the page."""
+    folder = resources.files("gpproj.report")
+    style, script = (
+        Markup((folder / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")
+    )
+    said = remarks(found, given)
+    # Nothing may be fetched, and no script may run but this one: the browser holds the page to it.
+    allowed = base64.b64encode(sha256(script.encode()).digest()).decode()
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        f"form-action 'none'; script-src 'sha256-{allowed}'"
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content=f"gpproj {facts['gpproj']}"),
+        tag("title", title),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", style),
+    )
+    body = tag(
+        "body",
+        tag(
+            "main",
+            sections.opening(found, title, said),
+            sections.curves(found),
+            sections.ranking(found),
+            sections.stability(found),
+            sections.effects(found),
+            sections.losses(found),
+            sections.diagnostics(said),
+            sections.reproduction(facts, command),
+            sections.copies(found),
+        ),
+        tag("script", script),
+    )
+    return joined(Markup("<!doctype html>\n"), tag("html", head, body, lang="en"), "\n")
+
+
+def provenance(found: Findings, seed: int | None) -> dict[str, str]:
+    """Return what was used, by name."""
+    reference, path = found.cv.reference, found.cv.path
+    sampled = reference.draws.count > 1
+    learned = path.learn.replace("_", " ")
+    clusters = "" if path.clusters is None else f", clusters: {path.clusters}"
+    left_out = "rows" if found.cv.method == "loo" else "folds"
+    packages = ["numpy", "scipy", *(("nutpie", "arviz") if sampled else ())]
+    return {
+        "Date": datetime.now().astimezone().isoformat(" ", "minutes"),
+        "Seed": "not given" if seed is None else str(seed),
+        "Reference": repr(reference),
+        "Submodels": f"learned by {learned}{clusters}",
+        "Validation": f"{found.cv.method}, search {found.cv.search}, {found.folds} {left_out}",
+        # Looked up, not imported: the door is below this room and always loaded before it.
+        "gpproj": sys.modules["gpproj"].__version__,
+        "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        **{name: _version(name) for name in packages},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # the draws may be another machine's
+        return "not installed"

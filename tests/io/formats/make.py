@@ -1,0 +1,74 @@
+"""Writes the sample of a format, which every later gpproj has to read: `python make.py v1`.
+
+Run it once, when the format of folders goes up, and commit what it writes; older samples stay.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import gpproj
+from gpproj.kernels import Constant, Linear, Matern52, SquaredExponential
+from gpproj.likelihoods import Gaussian
+from gpproj.priors import Gamma, LogNormal
+
+HERE = Path(__file__).resolve().parent
+NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5]})
+Y_NEW = np.array([1.0, 2.5])
+
+
+def figures(thing):
+    """Return numbers that a sample must give again."""
+    if isinstance(thing, gpproj.Validation):
+        own = {"summary": thing.summary().select_dtypes("number").to_numpy().tolist()}
+        return {**own, "path": figures(thing.path)}
+    if isinstance(thing, gpproj.SearchPath):
+        models = [thing.reference, *(thing[size] for size in range(len(thing)))]
+        found = [figures(model) for model in models]
+        return {"order": list(thing.order), "errors": thing.errors.tolist(), "models": found}
+    own = [*thing.predict(NEW), thing.log_density(NEW, Y_NEW)]
+    return {"predicted": [values.tolist() for values in own], "noise": thing.noise_variance}
+
+
+def samples():
+    """Return small things of every kind, with most of what a format has to hold."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((10, 3)), columns=list("abc"))
+    y = 2.0 + np.sin(2 * X["a"]) + X["b"] + 0.2 * rng.standard_normal(10)
+    prior = {"lengthscale": LogNormal(2.0, 0.5), "noise_variance": Gamma(1.0, 2.0)}
+    fitted = gpproj.fit(X, y, kernel=Constant() + Matern52(), prior=prior)
+    path = gpproj.forward_search(
+        fitted, always=["c"], groups={"pair": ["a", "b"]}, costs={"pair": 2.0}, progress=False
+    )
+    validation = gpproj.validate(fitted, path, folds=2, random_state=0, progress=False)
+    sampled = gpproj.sample(X[["a", "b"]], y, 8, 20, random_state=0, progress=False)
+    kernel = Constant(2.0) + SquaredExponential(1.0, 2.0) * Linear([1.0, 2.0, 0.5])
+    given = gpproj.condition(X.to_numpy(), y, kernel, Gaussian(0.1), standardize=False)
+    order = gpproj.project_path(given, ["x1", "x0"], "marginal_likelihood")
+    return {
+        "reference": sampled,
+        "submodel": gpproj.project(sampled, ["b"], clusters=2),
+        "path": order,
+        "validation": validation,
+    }
+
+
+def main(version):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        made = samples()
+    (HERE / version).mkdir()
+    for name, thing in made.items():
+        thing.save(HERE / version / name)
+    known = {name: figures(thing) for name, thing in made.items()}
+    (HERE / version / "figures.json").write_text(json.dumps(known, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

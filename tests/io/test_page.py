@@ -1,0 +1,77 @@
+"""The page on saving: its examples run, and it names every file and every field."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import gpproj
+from gpproj import store
+from gpproj.io.plain import KNOWN
+from gpproj.io.saving import FILES
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "saving.md").read_text()
+FORMATS = Path(__file__).resolve().parent / "formats" / "v1"
+
+
+def test_the_examples_of_the_page_run(capsys):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(block, names)
+    assert isinstance(names["small"], gpproj.Submodel)
+    assert names["same"].order == names["path"].order
+    assert "bmi" in capsys.readouterr().out
+
+
+def test_the_page_names_every_file_and_field():
+    for kind, files in FILES.items():
+        named = ", ".join(f"`{name}.npz`" for name in files)
+        assert f"| `{kind}` | {named} |" in PAGE
+    words = set(re.findall(r"`(\w+)`", PAGE.replace("_*`", "`")))
+    for name, folder in [("reference", "reference"), ("path", "path"), ("submodel", "submodel")]:
+        check(words, FORMATS / folder / f"{name}.npz", name)
+    check(words, FORMATS / "validation" / "validation.npz", "validation")
+
+
+def check(words, file, kind):
+    content, arrays = store.read(file, kind)
+    fields = set(content)
+    for one in [*content.get("projections", []), *content.get("parts", [])]:
+        fields |= set(one)
+    kept = {re.sub(r"^(optimum|statistic)_.*", r"\1", name) for name in arrays}
+    fields |= {re.sub(r"_\d+$", "_k", name) for name in kept}
+    assert len(fields) > 5
+    assert sorted(fields - words) == []
+
+
+def test_another_program_predicts_by_the_formula_of_the_page(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 3))
+    ref = gpproj.fit(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(12))
+    sub = gpproj.project(ref, ["x1", "x0"])
+    sub.save(tmp_path / "sub")
+    content, arrays = store.read(tmp_path / "sub" / "submodel.npz", "submodel")
+    part = content["parts"][0]
+    both = part["kernel"]["Sum"]
+    constant = both["left"]["Constant"]["variance"]
+    signal, scales = both["right"]["SquaredExponential"].values()
+    places = [content["feature_names"].index(name) for name in content["inputs"]]
+    new = rng.standard_normal((4, 3))
+    z = ((new - arrays["input_mean"]) / arrays["input_scale"])[:, places]
+    away = (z[:, None, :] - arrays["X_0"][None, :, :]) / scales
+    c = constant + signal * np.exp(-0.5 * (away**2).sum(axis=2))
+    mean = c @ arrays["coefficients_0"]
+    reduced = ((arrays["root_0"] @ c.T) ** 2).sum(axis=0)
+    variance = constant + signal + part["diagonal"] - reduced
+    scale = content["target_scale"]
+    found = sub.predict(new)
+    np.testing.assert_allclose(content["target_mean"] + scale * mean, found.mean, rtol=1e-9)
+    np.testing.assert_allclose(scale**2 * variance, found.variance, rtol=1e-7)
+
+
+def test_everything_that_can_be_saved_is_public():
+    rooms = (gpproj.kernels, gpproj.priors, gpproj.likelihoods)
+    for name in KNOWN:
+        assert any(name in room.__all__ for room in rooms)

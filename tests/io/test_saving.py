@@ -1,0 +1,424 @@
+"""Round trips of references, paths, submodels and validations, down to the bits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+
+import array_api_strict
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.inference import exact
+from gpproj.kernels import (
+    Constant,
+    Linear,
+    Matern32,
+    Matern52,
+    Product,
+    SquaredExponential,
+    Stationary,
+    Sum,
+)
+from gpproj.likelihoods import Gaussian
+from gpproj.priors import Gamma, InverseGamma, LogUniform
+from gpproj.validation.keeping import fingerprint
+
+PRIOR = {
+    "lengthscale": InverseGamma(2.0, 3.0),
+    "signal_variance": LogUniform(1e-3, 1e3),
+    "noise_variance": Gamma(1.0, 2.0),
+}
+
+
+def assert_predicts(same, one, other, new):
+    X, y = new
+    same(one.predict(X), other.predict(X))
+    same(one.predict_response(X), other.predict_response(X))
+    same(one.log_density(X, y), other.log_density(X, y))
+    same(one.kernel, other.kernel)
+    assert one.noise_variance == other.noise_variance
+    assert repr(one) == repr(other)
+
+
+def assert_target(same, one, other):
+    for name in ("X", "latent_mean", "site_precision", "site_shift", "nugget"):
+        same(getattr(one, name), getattr(other, name))
+    same(one.latent_cov.dense(), other.latent_cov.dense())
+
+
+# References
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_fitted_reference_comes_back(data, new, kept, same, named, standardize):
+    (X, y), (X_new, y_new) = data, new
+    if not named:
+        X, X_new = X.to_numpy(), X_new.to_numpy()
+    ref = gpproj.fit(X[:12], y[:12], standardize=standardize)
+    again = kept(ref)
+    same(ref, again)
+    assert_predicts(same, ref, again, (X_new, y_new))
+    assert_target(same, ref.target, again.target)
+    same(ref.loo(), again.loo())
+    same(ref.latent_mean, again.latent_mean)
+    assert again.log_marginal_likelihood == ref.log_marginal_likelihood
+    pd.testing.assert_series_equal(again.ard_relevance(), ref.ard_relevance())
+
+
+def test_what_was_computed_is_not_computed_again(ref, new, kept, same, monkeypatch):
+    again = kept(ref)
+
+    def fail(*_):
+        raise AssertionError("computed")
+
+    for name in ("conditioned", "posterior"):
+        monkeypatch.setattr(exact, name, fail)
+    with pytest.raises(AssertionError, match="computed"):
+        _ = replace(ref).latent
+    assert_target(same, ref.target, again.target)
+    assert_predicts(same, ref, again, new)
+    same(ref.loo(), again.loo())
+
+
+KERNELS = [
+    Constant(2.0),
+    Linear(0.5) + Constant(),
+    SquaredExponential(1.0, [1.0, 2.0, 3.0, 4.0]),
+    Matern32(1.5, 2.0),
+    Constant(0.3) + Matern52(1.0, 0.7) * Linear([1.0, 2.0, 3.0, 4.0]),
+    Sum(Product(Constant(3.0), SquaredExponential()), Product(Matern32(), Matern52())),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kernel_conditioned_comes_back(data, new, kept, same, kernel):
+    ref = gpproj.condition(*data, kernel, Gaussian(0.2), standardize=True, nugget=1e-3)
+    again = kept(ref)
+    same(ref, again)
+    assert again.structure == kernel
+    assert again.optimum is None
+    assert_predicts(same, ref, again, new)
+    same(ref.refit(*new), again.refit(*new))
+
+
+@pytest.mark.parametrize("prior", [None, "log-uniform", PRIOR])
+def test_priors_come_back_and_refits_use_them(data, new, kept, same, prior):
+    X, y = data
+    kernel = Constant() + Matern52()
+    ref = gpproj.fit(X[["a", "b"]], y, kernel=kernel, prior=prior, likelihood=Gaussian(0.3))
+    again = kept(ref)
+    same(ref, again)
+    assert again.prior == prior
+    again, ref = again.refit(X[["a", "b"]][:12], y[:12]), ref.refit(X[["a", "b"]][:12], y[:12])
+    same(ref, again)
+    assert_predicts(same, ref, again, new)
+
+
+def test_constant_inputs_stay_constant(data, new, kept, same):
+    X, y = data
+    with pytest.warns(UserWarning, match="constant in X"):
+        ref = gpproj.fit(X.assign(b=1.0), y)
+    again = kept(ref)
+    same(ref, again)
+    assert_predicts(same, ref, again, new)
+
+
+def test_draws_come_back(drawn, new, kept, same):
+    again = kept(drawn)
+    same(drawn, again)
+    assert_predicts(same, drawn, again, new)
+    assert_target(same, drawn.target, again.target)
+    assert again.log_marginal_likelihood == drawn.log_marginal_likelihood
+
+
+@pytest.fixture(scope="module")
+def sampled(data):
+    pytest.importorskip("nutpie")
+    X, y = data
+    return quiet(gpproj.sample)(
+        X[["a", "b"]], y, 8, 20, prior=PRIOR, random_state=0, progress=False
+    )
+
+
+def quiet(function):
+    """So few draws give warnings of all kinds."""
+
+    def call(*arguments, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return function(*arguments, **options)
+
+    return call
+
+
+def test_sampled_references_come_back(sampled, data, new, kept, same):
+    again = kept(sampled)
+    assert type(again.posterior) is type(sampled.posterior)
+    assert again.posterior.groups() == ["posterior", "sample_stats"]
+    for group in again.posterior.groups():
+        assert again.posterior[group].equals(sampled.posterior[group])
+    same(replace(sampled, posterior=None), replace(again, posterior=None))
+    assert_predicts(same, sampled, again, new)
+    same(quiet(sampled.loo)(), quiet(again.loo)())
+    X, y = data
+    one, two = (quiet(ref.refit)(X[["a", "b"]][:12], y[:12]) for ref in (sampled, again))
+    same(one.draws, two.draws)
+
+
+def test_without_arviz_there_is_no_posterior(sampled, new, kept, same, tmp_path, monkeypatch):
+    expected = sampled.predict(new[0])
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    again = kept(sampled)
+    assert again.posterior is None
+    same(again.predict(new[0]), expected)
+    again.save(tmp_path / "twice")
+    assert gpproj.load(tmp_path / "twice").posterior is None
+
+
+def test_arrays_of_other_libraries_come_back_as_numpy(data, kept, same):
+    X, y = data[0].to_numpy(), data[1]
+    strict = array_api_strict.asarray
+    kernel = Constant() + SquaredExponential()
+    ref = gpproj.condition(strict(X), strict(y), kernel, Gaussian(0.2), standardize=True)
+    again = kept(ref)
+    assert isinstance(again.training.X, np.ndarray)
+    assert isinstance(again.predict(X).mean, np.ndarray)
+    same(again.training.X, np.asarray(ref.training.X))
+    np.testing.assert_allclose(
+        again.predict(X).mean, np.asarray(ref.predict(strict(X)).mean), rtol=1e-12
+    )
+
+
+def test_a_recipe_of_the_users_own_is_left_behind(ref, new, kept, same):
+    again = kept(replace(ref, recipe=lambda X, y: None))
+    assert again.recipe is None
+    with pytest.raises(ValueError, match="does not know how it was made"):
+        again.refit(*new)
+    same(replace(ref, recipe=None), again)
+
+
+class Own(Stationary):
+    @staticmethod
+    def profile(q):
+        return np.exp(q), np.exp(q)
+
+
+def test_kernels_of_the_users_own_are_refused(data, tmp_path):
+    ref = gpproj.condition(*data, Own(), Gaussian(0.2))
+    with pytest.raises(TypeError, match="only gpproj's own kernels"):
+        ref.save(tmp_path / "ref")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Paths and submodels
+
+
+def assert_path(same, one, other, new):
+    """All but the data in the reference, which tests of references look at."""
+    for name in ("units", "always", "tried", "null_error", "full_error", "learn", "clusters"):
+        same(getattr(one, name), getattr(other, name))
+    same(one.recipe, other.recipe)
+    same(one.family, other.family)
+    same(one.projections, other.projections)
+    for size in range(len(one)):
+        same(one[size], other[size])
+        assert_predicts(same, one[size], other[size], new)
+    pd.testing.assert_frame_equal(one.summary(), other.summary())
+    pd.testing.assert_frame_equal(one.candidates, other.candidates)
+    assert repr(one) == repr(other)
+
+
+OPTIONS = {
+    "plain": {},
+    "exhaustive": {"strategy": "exhaustive"},
+    "always": {"always": pd.Index(["c"])},
+    "groups": {"groups": {"pair": ["c", "d"], "mapping": (0,)}},
+    "costs": {"costs": {"d": 10.0, "a": 0.5}},
+    "prior": {"prior": PRIOR},
+    "no prior": {"prior": None},
+    "kernel": {"kernel": Constant() + Matern52()},
+    "linear": {"kernel": Linear()},
+    "prefilter": {"prefilter": ("ard", 3)},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_forward_searches_come_back(ref, new, kept, same, options):
+    path = gpproj.forward_search(ref, 2, progress=False, **options)
+    again = kept(path)
+    assert_path(same, path, again, new)
+    same(again.reference, ref)
+
+
+def test_backward_searches_and_given_orders_come_back(ref, new, kept, same, tmp_path):
+    backward = gpproj.backward_search(ref, 2, progress=False, costs={"a": 2.0})
+    again = kept(backward)
+    assert len(again.always) == 2
+    assert_path(same, backward, again, new)
+    given = gpproj.project_path(ref, ["b", "a"], "marginal_likelihood", prior="log-uniform")
+    given.save(tmp_path / "given")
+    assert_path(same, given, gpproj.load(tmp_path / "given"), new)
+
+
+def test_extended_paths_come_back(ref, path, data, new, kept, same):
+    given = gpproj.project_path(ref, ["d"])
+    longer = gpproj.forward_search(ref, 2, extend=given, progress=False, always=())
+    again = kept(longer)
+    assert_path(same, longer, again, new)
+    other = ref.refit(data[0][:16], data[1][:16])
+    same(longer.again(other).projections, again.again(other).projections)
+
+
+def test_a_path_that_knows_no_recipe_comes_back(ref, path, kept):
+    again = kept(path.along(ref))
+    with pytest.raises(ValueError, match="does not know how it was found"):
+        again.again(ref)
+
+
+@pytest.mark.parametrize("clusters", [2, "draws"])
+def test_clusters_come_back(drawn, new, kept, same, clusters):
+    path = gpproj.project_path(drawn, ["a", "c"], clusters=clusters)
+    again = kept(path)
+    assert_path(same, path, again, new)
+    assert again[2].clusters == (2 if clusters == 2 else 6)
+
+
+def test_a_loaded_path_is_searched_again_and_further(ref, path, data, kept, same):
+    again = kept(path)
+    other = ref.refit(data[0][:16], data[1][:16])
+    one, two = path.again(other), again.again(other)
+    same(one.projections, two.projections)
+    same(one.tried, two.tried)
+    same(path.along(other).projections, again.along(other).projections)
+    longer = gpproj.forward_search(again.reference, 3, extend=again, progress=False)
+    expected = gpproj.forward_search(ref, 3, extend=path, progress=False)
+    same(longer.projections, expected.projections)
+
+
+def test_a_checkpoint_goes_on_with_a_loaded_reference(ref, path, kept, tmp_path, same):
+    file = tmp_path / "search.npz"
+    gpproj.forward_search(ref, 1, checkpoint=file, progress=False)
+    resumed = gpproj.forward_search(kept(ref), 2, checkpoint=file, progress=False)
+    same(resumed.projections, path.projections)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_validation_knows_a_loaded_path(ref, kept, options):
+    path = gpproj.forward_search(ref, 0, progress=False, **options)
+    assert fingerprint(kept(path), True, None) == fingerprint(path, True, None)
+
+
+@pytest.mark.parametrize("inputs", [[], ["b"], ["d", "a"]])
+def test_submodels_come_back(ref, new, kept, same, inputs):
+    sub = gpproj.project(ref, inputs)
+    again = kept(sub)
+    same(sub, again)
+    assert_predicts(same, sub, again, new)
+    same(sub.predict(new[0][inputs].to_numpy()), again.predict(new[0][inputs].to_numpy()))
+    assert again.extra_variance == sub.extra_variance
+
+
+def test_mixtures_come_back(drawn, new, kept, same):
+    sub = gpproj.project(drawn, ["a"], clusters=3)
+    again = kept(sub)
+    same(sub, again)
+    assert_predicts(same, sub, again, new)
+
+
+def test_a_submodel_leaves_the_data_behind(path, tmp_path):
+    path[1].save(tmp_path / "sub")
+    path.save(tmp_path / "path")
+    assert sorted(one.name for one in (tmp_path / "sub").iterdir()) == [
+        "manifest.json",
+        "submodel.npz",
+    ]
+    with np.load(tmp_path / "sub" / "submodel.npz") as held:
+        assert held["X_0"].shape == (24, 1)
+        assert "y" not in held
+
+
+def test_any_names_come_back(data, kept, same):
+    X, y = data
+    odd = X.rename(columns={"a": "größe\n", "b": "../b", "c": "", "d": "mapping"})
+    kernel = Constant() + SquaredExponential()
+    ref = gpproj.condition(odd, y, kernel, Gaussian(0.2))
+    path = gpproj.project_path(ref, ["", "größe\n"])
+    again = kept(path)
+    assert again.order == ("", "größe\n")
+    same(again.reference, ref)
+
+
+# Validations
+
+
+def assert_validation(same, one, other):
+    for name in ("scores", "method", "search", "orders", "k_hat", "refitted", "chosen"):
+        same(getattr(one, name), getattr(other, name))
+    assert other.path.reference is other.reference
+    pd.testing.assert_frame_equal(one.summary(), other.summary())
+    pd.testing.assert_frame_equal(one.pointwise, other.pointwise)
+    assert repr(one) == repr(other)
+
+
+def test_validations_by_folds_come_back(ref, path, new, kept, same):
+    cv = quiet(gpproj.validate)(ref, path, folds=2, nested=True, random_state=0, progress=False)
+    again = kept(cv)
+    assert_validation(same, cv, again)
+    assert_path(same, cv.path, again.path, new)
+    pd.testing.assert_frame_equal(cv.ranking_proportions(), again.ranking_proportions())
+    pd.testing.assert_frame_equal(cv.nested_summary(), again.nested_summary())
+    assert_predicts(same, cv.submodel(1), again.submodel(1), new)
+
+
+def test_validations_by_leaving_one_out_come_back(ref, path, kept, same, tmp_path):
+    cv = quiet(gpproj.validate)(ref, path, "loo", points=3, random_state=0, progress=False)
+    again = kept(cv)
+    assert_validation(same, cv, again)
+    pd.testing.assert_frame_equal(cv.corrected(), again.corrected())
+    repeated = quiet(gpproj.validate)(
+        again.reference, again.path, "loo", points=3, random_state=0, progress=False
+    )
+    same(repeated.scores, cv.scores)  # by Newton steps: it knows that it was fitted
+
+
+def test_what_a_validation_of_draws_has_weighed_comes_back(drawn, kept, same):
+    pytest.importorskip("arviz")
+    path = gpproj.project_path(drawn, ["a"])
+    cv = quiet(gpproj.validate)(drawn, path, points=3, random_state=0, progress=False)
+    assert cv.k_hat is not None
+    assert_validation(same, cv, kept(cv))
+
+
+# Elsewhere
+
+
+def test_another_process_predicts_the_same(path, new, tmp_path):
+    X, _ = new
+    path.save(tmp_path / "path")
+    X.to_csv(tmp_path / "new.csv", index=False, float_format="%.17g")
+    code = (
+        "import sys, json, gpproj, pandas\n"
+        "folder = sys.argv[1]\n"
+        "sub = gpproj.load(folder + '/path')[2]\n"
+        "found = sub.predict(pandas.read_csv(folder + '/new.csv'))\n"
+        "print(json.dumps([one.tolist() for one in found]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    expected = [one.tolist() for one in path[2].predict(pd.read_csv(tmp_path / "new.csv"))]
+    assert json.loads(done.stdout) == expected
+
+
+def test_the_same_model_makes_the_same_files(path, tmp_path):
+    path.save(tmp_path / "one")
+    gpproj.load(tmp_path / "one").save(tmp_path / "two")
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()

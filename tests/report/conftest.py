@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from io import StringIO
+from xml.etree.ElementTree import Element, TreeBuilder
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.kernels import SquaredExponential
+from gpproj.likelihoods import Gaussian
+from gpproj.search import SearchPath
+from gpproj.search.units import Unit
+from gpproj.validation.result import Validation
+from gpproj.validation.scores import Scores
+
+NASTY = (
+    "<script>document.title='run'</script>",
+    "a\"b'c&amp;<!--",
+    "</style></script></textarea></title><img src='https://example.org/x.png' onerror=alert(1)>",
+    "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET} \N{CJK UNIFIED IDEOGRAPH-65E5}",
+    "w" * 400,
+    '=1+1, "quoted"\n\x00end',
+)
+
+
+def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None, always=()):
+    """Scores that are made up: a submodel of `enough` steps predicts as the reference does."""
+    rng = np.random.default_rng(0)
+    d = len(names)
+    X = pd.DataFrame(rng.standard_normal((n, d)), columns=names)
+    y = (X.iloc[:, 0] + 0.3 * rng.standard_normal(n)).to_numpy()
+    kernel = SquaredExponential(1.0, [2.0] * d)
+    ref = gpproj.condition(X, y, kernel, Gaussian(0.1), standardize=True)
+    null = gpproj.project_path(ref, [])
+    units = [Unit(name, (j,)) for j, name in enumerate(names) if j not in always]
+    units = units if groups is None else [Unit(*one) for one in groups]
+    steps = len(units)
+    path = SearchPath(
+        ref,
+        null.family,
+        tuple(units),
+        null.projections * (steps + 1),
+        null.null_error,
+        null.full_error,
+        always=always,
+    )
+    loss = np.maximum(enough - np.arange(steps + 1), 0.0) / max(enough, 1)
+    good = X.iloc[:, 0].to_numpy()
+    scatter = 0.01 * rng.standard_normal((steps + 1, n))
+    mean = np.vstack([good, good * (1.0 - loss[:, None]) + scatter])
+    density = -0.5 * ((y - mean) / 0.3) ** 2
+    scores = Scores(np.arange(n), np.arange(n) % folds, y, mean, density)
+    orders = tuple(
+        tuple(path.order[j] for j in np.argsort(np.arange(steps) + rng.normal(0.0, 1.0, steps)))
+        for _ in range(folds)
+    )
+    return Validation(ref, path, "kfold", search, scores, orders)
+
+
+@pytest.fixture(scope="session")
+def make():
+    return make_validation
+
+
+@pytest.fixture(scope="session")
+def small_cv():
+    return make_validation(["age", "bmi", "bp", "sex", "glu"])
+
+
+@pytest.fixture(scope="session")
+def poor_cv():
+    """No submodel is as good as the reference."""
+    return make_validation(["a", "b", "c"], enough=10)
+
+
+@pytest.fixture(scope="session")
+def large_cv():
+    names = [f"PctOfPeopleWithSomething{j}" if j % 10 == 0 else f"input{j}" for j in range(100)]
+    return make_validation(names, enough=20)
+
+
+@pytest.fixture(scope="session")
+def nasty_cv():
+    """Names that would break a page that takes them as they are."""
+    return make_validation(list(NASTY), enough=5)
+
+
+@pytest.fixture(scope="session")
+def real_cv():
+    """A whole run, on a few rows."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((50, 3)), columns=["line", "wave", "noise"])
+    X["noise"] = X["noise"].round()
+    y = X["line"] + np.sin(2.0 * X["wave"]) + 0.2 * rng.standard_normal(50)
+    ref = gpproj.fit(X, y)
+    return gpproj.validate(ref, folds=2, random_state=0, progress=False)
+
+
+class Reader(HTMLParser):
+    """Builds a tree, and is strict about it: every element ends where it should."""
+
+    VOID = frozenset({"br", "link", "meta"})
+
+    def __init__(self):
+        super().__init__()
+        self.builder, self.open = TreeBuilder(), []
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"an attribute of {tag} is given twice"
+        self.builder.start(tag, {name: value or "" for name, value in attrs})
+        self.open.append(tag)
+        if tag in self.VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        self.builder.end(tag)
+
+    def handle_data(self, data):
+        if self.open:
+            self.builder.data(data)
+        else:
+            assert not data.strip()
+
+
+def read_page(text) -> Element:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader.builder.close()
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a report; return its text and its tree."""
+
+    def write(cv, **options):
+        file = gpproj.write_report(cv, tmp_path / "report.html", **{"effects": 2} | options)
+        text = file.read_text(encoding="utf-8")
+        return text, read_page(text)
+
+    return write
+
+
+def words_of(element) -> str:
+    """All text of an element, in one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
+@pytest.fixture(scope="session")
+def words():
+    return words_of
+
+
+@pytest.fixture(scope="session", name="read_page")
+def read_page_fixture():
+    return read_page
+
+
+@pytest.fixture(scope="session")
+def csv():
+    """The table that a page has to copy, by its name."""
+
+    def table(tree, name, **options):
+        return pd.read_csv(StringIO(tree.find(f".//textarea[@id='csv-{name}']").text), **options)
+
+    return table

@@ -1,0 +1,150 @@
+"""The answer in a sentence, for every way a validation can end, and what it says is lost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gpproj
+from gpproj.report.answer import apart
+
+
+def opening(words, tree):
+    header = tree.find(".//header")
+    return [words(one) for one in header.iter("p")]
+
+
+def better_null(cv):
+    density = cv.scores.log_density.copy()
+    density[1] = density[0] + 0.1
+    return replace(cv, scores=cv.scores._replace(log_density=density))
+
+
+def test_some_inputs_are_enough(small_cv, written, words):
+    _, tree = written(small_cv)
+    answer, lost, how = opening(words, tree)
+    assert answer == "3 of 5 inputs predict as well as all: age, bmi, bp."
+    row, reference = small_cv.summary().loc[3], small_cv.reference_summary()
+    side = "above" if row["elpd_diff"] > 0 else "below"
+    assert lost == (
+        f"On rows that had been left out, the submodel's elpd is {abs(row['elpd_diff']):.1f} ± "
+        f"{row['elpd_diff_se']:.1f} (s.e.) {side} the reference's; its R² is {row['r2']:.2f}, "
+        f"the reference's {reference['r2']:.2f}."
+    )
+    assert how == (
+        "40 rows, 5 inputs; cross-validation with 4 folds, with the search repeated each time."
+    )
+
+
+def test_the_answer_is_that_of_the_validation(small_cv, poor_cv, written, words):
+    for cv in (small_cv, poor_cv):
+        _, tree = written(cv, effects=0)
+        assert opening(words, tree)[0] == cv.answer()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"enough": 1}, "1 of 3 inputs predicts as well as all: a."),
+        ({"enough": 3}, "All 3 inputs are needed: a, b, c."),
+        ({"enough": 9}, "No submodel of up to 3 inputs predicts as well as all 3 inputs."),
+        ({"enough": 0}, "No input is needed: the null model predicts as well as all 3 inputs."),
+        (
+            {"enough": 1, "groups": [("pair", (0, 1)), ("c", (2,))]},
+            "2 of 3 inputs predict as well as all: a, b.",
+        ),
+        (
+            {"enough": 1, "always": (2,)},
+            "2 of 3 inputs predict as well as all: c, a.",
+        ),
+        ({"enough": 0, "always": (2,)}, "The input that is always in is enough, 1 of 3: c."),
+        ({"enough": 0, "always": (2, 1)}, "The inputs that are always in are enough, 2 of 3: c, b"),
+        (
+            {"enough": 9, "groups": []},
+            "No submodel without further inputs predicts as well",
+        ),
+    ],
+    ids=lambda value: str(value)[:30] if isinstance(value, dict) else "",
+)
+def test_the_answer_counts_inputs_and_names_steps(make, written, words, options, said):
+    _, tree = written(make(list("abc"), **options), effects=0)
+    assert opening(words, tree)[0].startswith(said)
+
+
+def test_one_input_is_not_all_of_several(make, written, words):
+    cv = make(["only"], enough=5)
+    _, tree = written(cv, effects=0)
+    said = "No submodel of up to 1 input predicts as well as the only input."
+    assert opening(words, tree)[0] == said
+    density = cv.scores.log_density.copy()
+    density[2] = density[0]
+    _, tree = written(replace(cv, scores=cv.scores._replace(log_density=density)), effects=0)
+    assert opening(words, tree)[0] == "The only input is needed: only."
+
+
+def test_a_null_model_that_is_better_is_no_success(small_cv, written, words):
+    _, tree = written(better_null(small_cv))
+    answer, lost, pointer, _ = opening(words, tree)
+    assert answer.startswith("No input helps: the null model predicts better than all 5")
+    assert "the null model's elpd is 4.0 ± 0.0 (s.e.) above the reference's" in lost
+    assert pointer == "One thing needs a look first: see diagnostics."
+
+
+def test_where_no_size_is_enough_the_closest_is_shown(poor_cv, written, words):
+    _, tree = written(poor_cv)
+    best = poor_cv.summary()["elpd"].idxmax()
+    lost = opening(words, tree)[1]
+    assert lost.startswith(f"The closest, on {best} inputs, has an elpd ")
+    assert "below the reference's" in lost
+    assert "suggested size" not in words(tree.find(".//figure[@class='scores']"))
+
+
+def test_a_size_of_ones_own_is_told_from_the_suggested_one(small_cv, written, words):
+    _, tree = written(small_cv, size=1)
+    answer, lost, _ = opening(words, tree)
+    assert answer == "This report is about the submodel on 1 of 5 inputs: age."
+    assert lost.endswith("The suggested size is 3, not 1.")
+    _, tree = written(small_cv, size=0)
+    assert opening(words, tree)[0] == "This report is about the submodel on no inputs."
+
+
+def test_many_names_are_counted_and_long_ones_are_cut(large_cv, nasty_cv, written, words):
+    _, tree = written(large_cv, effects=0)
+    answer = opening(words, tree)[0]
+    assert answer.startswith("19 of 100 inputs predict as well as all: PctOfPeopleWithSomething0,")
+    assert answer.endswith("input14, and 4 more.")
+    _, tree = written(nasty_cv, effects=0)
+    (long,) = [one for one in tree.find(".//header").iter("bdi") if "w" * 9 in one.text]
+    assert len(long.text) == 60
+    assert long.get("title") == "w" * 400
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"search": "once"}, "with the order of the inputs found from all rows."),
+        ({"method": "loo"}, "leave-one-out, with the search repeated each time."),
+    ],
+)
+def test_the_procedure_is_named(make, written, words, change, said):
+    _, tree = written(replace(make(list("abc"), enough=9), **change), effects=0)
+    assert opening(words, tree)[-1].endswith(said)
+
+
+def test_leave_one_out_of_some_rows_says_how_many(small_cv, written, words):
+    scores = small_cv.scores.take(np.arange(12))
+    _, tree = written(replace(small_cv, scores=scores, method="loo"))
+    assert "leave-one-out of 12 rows" in opening(words, tree)[-1]
+
+
+def test_an_error_that_is_not_known_is_said_to_be():
+    assert apart(1.0, math.nan) == "1.0 (s.e. unknown) above the reference's"
+
+
+def test_sizes_that_do_not_exist_are_refused(small_cv, tmp_path):
+    with pytest.raises(ValueError, match="size must be from 0 to 5, got 6"):
+        gpproj.write_report(small_cv, tmp_path / "report.html", size=6)
+    assert list(tmp_path.iterdir()) == []

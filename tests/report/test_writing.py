@@ -1,0 +1,326 @@
+"""The page as text: it needs nothing, holds what the tables say, and is written whole."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+from pandas.testing import assert_frame_equal
+
+import gpproj
+from gpproj.data import raw_rows
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def section(tree, name):
+    return tree.find(f".//section[@id='{name}']")
+
+
+def rows_of(words, table):
+    return [[words(cell) for cell in row] for row in table.iter("tr")]
+
+
+@pytest.fixture(params=["small_cv", "poor_cv", "large_cv", "nasty_cv", "real_cv"])
+def any_cv(request):
+    return request.getfixturevalue(request.param)
+
+
+# Nothing from elsewhere
+
+
+def test_the_page_needs_no_other_file(any_cv, written):
+    text, tree = written(any_cv, title="http://example.org", command="curl https://example.org")
+    for element in tree.iter():
+        for name in ("src", "href", "action", "data", "poster", "srcset", "xlink:href"):
+            assert re.match(r"#|data:,$|$", element.get(name, "")), element.attrib
+        assert element.tag not in ("iframe", "object", "embed", "base", "img", "foreignobject")
+        assert "style" not in element.attrib
+        assert not [name for name in element.attrib if name.startswith("on")]
+    style, script = tree.find(".//style").text, tree.find(".//script").text
+    assert not re.search(r"url\(|@import|//[a-z]", style)
+    assert not re.search(r"fetch\(|XMLHttpRequest|import\(|innerHTML|https?:", script)
+    assert text.startswith("<!doctype html>\n")
+    assert tree.tag == "html"
+    assert tree.get("lang") == "en"
+
+
+def test_the_browser_is_told_to_fetch_nothing(small_cv, written):
+    _, tree = written(small_cv)
+    (policy,) = tree.findall(".//meta[@http-equiv='Content-Security-Policy']")
+    assert policy.get("content").startswith("default-src 'none'; ")
+    assert re.search(r"script-src 'sha256-[\w+/]{43}='$", policy.get("content"))
+
+
+def test_what_users_name_is_only_ever_text(nasty_cv, written, words):
+    title, command = "<script>alert('title')</script>", 'gpproj "<b>" && </pre>'
+    _, tree = written(nasty_cv, title=title, command=command, warnings=["<img src=x>", "<i>"])
+    assert len(tree.findall(".//script")) == 1
+    assert tree.findall(".//img") == tree.findall(".//i") == tree.findall(".//b") == []
+    assert tree.find("head/title").text == words(tree.find(".//h1")) == title
+    assert tree.find(".//pre/code").text == command
+    assert "<img src=x>" in [words(one) for one in section(tree, "diagnostics").iter("span")]
+    names = [cell.text for cell in section(tree, "ranking").findall(".//td/bdi")]
+    assert names[0] == nasty_cv.path.order[0]
+    assert names[-1] == nasty_cv.path.order[-1].replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def test_ids_are_unique_and_links_lead_somewhere(any_cv, written):
+    _, tree = written(any_cv, warnings=["look"])
+    ids = [one.get("id") for one in tree.iter() if "id" in one.attrib]
+    assert len(ids) == len(set(ids))
+    for element in tree.iter():
+        for reference in (element.get("aria-labelledby"), element.get("data-copies")):
+            assert reference is None or reference in ids
+        if element.get("href", "").startswith("#"):
+            assert element.get("href")[1:] in ids
+    heads = [int(one.tag[1]) for one in tree.iter() if re.fullmatch(r"h\d", one.tag)]
+    assert heads[0] == 1
+    assert heads.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(heads))
+
+
+# The tables
+
+
+def test_tables_to_copy_are_the_tables_of_the_validation(real_cv, written, csv):
+    _, tree = written(real_cv, effects=3, points=11)
+    assert_frame_equal(
+        csv(tree, "scores", index_col="size", keep_default_na=False, na_values={"agreement": ""}),
+        real_cv.summary(),
+        check_index_type=False,
+        check_dtype=False,
+        rtol=1e-6,
+    )
+    shares = csv(tree, "folds", index_col="size")
+    proportions = real_cv.ranking_proportions(cumulate=True)
+    assert_frame_equal(shares, proportions, check_index_type=False, check_dtype=False)
+    errors = csv(tree, "path", index_col="size")["error"].to_numpy()
+    np.testing.assert_allclose(errors, real_cv.path.errors, rtol=1e-6)
+
+
+def test_predictions_to_copy_are_side_by_side(real_cv, written, csv):
+    size = real_cv.suggest_size()
+    _, tree = written(real_cv)
+    found, table = csv(tree, "rows"), real_cv.pointwise
+    own = table[(table["size"] == size).fillna(False)]
+    for label, part in (("reference", table[table["size"].isna()]), ("submodel", own)):
+        for column in ("mean", "log_density"):
+            np.testing.assert_allclose(found[f"{label}_{column}"], part[column], rtol=1e-6)
+        np.testing.assert_array_equal(found["observation"], part["observation"])
+    assert len(section(tree, "losses").findall(".//circle")) == len(found)
+
+
+def test_effects_to_copy_are_those_of_the_public_function(real_cv, written, csv):
+    _, tree = written(real_cv, effects=5, rows=1000, points=11)
+    sub = real_cv.submodel()
+    X, _ = raw_rows(real_cv.reference.training, range(50))
+    found = csv(tree, "effects")
+    for label, model in (("submodel", sub), ("reference", real_cv.reference)):
+        wanted = gpproj.effects(model, X, list(sub.inputs), points=11)
+        one = found[found["model"] == label].drop(columns="model").reset_index(drop=True)
+        assert_frame_equal(one, wanted, check_dtype=False, rtol=1e-6)
+    panels = section(tree, "effects").findall(".//figure")
+    assert ["".join(one.find("figcaption").itertext()) for one in panels] == list(sub.inputs)
+
+
+def test_the_ranking_table_has_the_figures_of_every_size(small_cv, written, words):
+    _, tree = written(small_cv)
+    head, *lines = rows_of(words, section(tree, "ranking"))
+    assert head == ["Size", "Input added", "Elpd difference", "s.e.", "R²", "RMSE", "Agreement"]
+    table, reference = small_cv.summary(), small_cv.reference_summary()
+    assert len(lines) == len(table) + 1
+    for size, line in enumerate(lines[:-1]):
+        row = table.loc[size]
+        shown = row["input"] + (" suggested" if size == 3 else "") if size else "none"
+        assert line[:2] == [str(size), shown]
+        wanted = [f"{row['elpd_diff']:.1f}", f"{row['elpd_diff_se']:.1f}", f"{row['r2']:.2f}"]
+        wanted = [re.sub(r"^-(0\.0+)$", r"\1", one).replace("-", MINUS) for one in wanted]
+        assert line[2:5] == wanted
+        assert line[6] == (f"{row['agreement']:.0%}".replace("%", " %") if size else "")
+    assert lines[-1][:2] == ["all", "reference"]
+    assert lines[-1][4] == f"{reference['r2']:.2f}"
+    marked = [words(one[0]) for one in section(tree, "ranking").findall(".//tr[@class='marked']")]
+    assert marked == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("stat", ["elpd", "r2", "rmse"])
+def test_points_stand_at_the_scores(small_cv, written, stat):
+    _, tree = written(small_cv)
+    figures = section(tree, "sizes").findall(".//figure")
+    figure = figures[["elpd", "r2", "rmse"].index(stat)]
+    table, reference = small_cv.summary(), small_cv.reference_summary()
+    for drawing in figure.findall("svg"):
+        points = [one for one in drawing.iter("g") if "point" in one.get("class")]
+        heights = np.array([float(one.find("circle").get("cy")) for one in points])
+        bars = np.array(
+            [[float(one.find("line").get(end)) for end in ("y1", "y2")] for one in points]
+        )
+        values = table[stat].to_numpy()
+        slope, _ = np.polyfit(values, heights, 1)
+        assert slope < 0  # more is further up
+        np.testing.assert_allclose(heights - heights[0], slope * (values - values[0]), atol=0.02)
+        lengths = -2.0 * slope * table[f"{stat}_diff_se"].to_numpy()
+        np.testing.assert_allclose(bars[:, 0] - bars[:, 1], lengths, atol=0.02)
+        (level,) = drawing.findall("line[@class='reference']")
+        at = heights[0] + slope * (reference[stat] - values[0])
+        assert float(level.get("y1")) == pytest.approx(at, abs=0.02)
+        (band,) = drawing.findall("rect[@class='band']")
+        height = -2.0 * slope * reference[f"{stat}_se"]
+        assert float(band.get("height")) == pytest.approx(height, abs=0.02)
+        (ring,) = [one for one in points if one.find("circle[@class='ring']") is not None]
+        assert points.index(ring) == small_cv.suggest_size()
+
+
+def test_every_size_has_its_figures_in_words(small_cv, written):
+    _, tree = written(small_cv)
+    for drawing in section(tree, "sizes").findall(".//figure/svg"):
+        points = [one for one in drawing.iter("g") if "point" in one.get("class")]
+        assert len(points) == 6
+        for size, (point, row) in enumerate(
+            zip(points, small_cv.summary().itertuples(), strict=True)
+        ):
+            said = point.get("aria-label")
+            assert point.find("title").text == said
+            assert said.startswith(f"Size {size}{f' (+ {row.input})' if size else ''}: elpd ")
+            assert f"elpd {row.elpd:.1f}".replace("-", MINUS) in said
+            assert f"{abs(row.elpd_diff):.1f} ± {row.elpd_diff_se:.1f} (s.e.)" in said
+            assert f"R² {row.r2:.2f}".replace("-", MINUS) in said
+
+
+def test_the_heat_map_has_the_shares_of_the_folds(small_cv, written):
+    _, tree = written(small_cv)
+    shares = small_cv.ranking_proportions(cumulate=True).to_numpy().T
+    drawn = section(tree, "stability").findall(".//text")
+    cells = [one.text for one in drawn if one.get("class") in ("black", "white")]
+    assert cells == [f"{100 * share:.0f}" for share in shares.ravel() if share > 0]
+
+
+def test_a_large_heat_map_is_drawn_in_part_and_says_so(large_cv, written, words):
+    text, tree = written(large_cv)
+    part = section(tree, "stability")
+    assert "Drawn are the first 21 sizes and 23 inputs" in words(part)
+    assert len(section(tree, "ranking").findall(".//tr")) == 1 + 101 + 1
+    assert len(text) < 1_500_000
+
+
+def test_an_order_that_was_not_searched_again_is_not_called_stable(make, written, words):
+    _, tree = written(make(list("abc"), enough=2, search="once"))
+    assert "Not tested" in words(section(tree, "stability"))
+    assert "Agreement" not in words(section(tree, "ranking"))
+    assert tree.find(".//textarea[@id='csv-folds']") is None
+    assert "agreement" not in section(tree, "sizes").find(".//g").get("aria-label")
+
+
+def test_rows_that_lost_the_most_are_listed(real_cv, written, words, csv):
+    _, tree = written(real_cv)
+    rows = csv(tree, "rows")
+    away = rows["submodel_log_density"] - rows["reference_log_density"]
+    *_, table = section(tree, "losses").iter("table")
+    lines = rows_of(words, table)[1:]
+    listed = [line[0] for line in lines]
+    assert lines[0][-1] == f"{-away.min():.2f}"
+    assert listed == [str(row) for row in rows["observation"][away.sort_values().index[:5]]]
+
+
+def test_effects_are_as_many_as_asked_for(small_cv, written, words):
+    _, tree = written(small_cv, effects=2)
+    assert len(section(tree, "effects").findall(".//figure")) == 2
+    assert "The first 2 of 3 inputs." in words(section(tree, "effects"))
+    for options, why in (({"effects": 0}, "left out"), ({"size": 0}, "the submodel has no inputs")):
+        _, tree = written(small_cv, **options)
+        assert words(section(tree, "effects")).endswith(f"No effects to show: {why}.")
+        assert tree.find(".//textarea[@id='csv-effects']") is None
+
+
+def test_arrays_without_names_have_reports_too(written, words):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 2))
+    ref = gpproj.fit(X, X[:, 1] + 0.1 * rng.standard_normal(30))
+    cv = gpproj.validate(ref, folds=2, random_state=0, progress=False)
+    _, tree = written(cv)
+    assert words(tree.find(".//header/p")) == "1 of 2 inputs predicts as well as all: x1."
+    ticks = section(tree, "effects").findall(".//line[@class='rug']")
+    assert len(ticks) == 30
+
+
+# How to do it again
+
+
+def test_what_was_used_is_written_down(small_cv, written, words):
+    before = datetime.now().astimezone().replace(second=0, microsecond=0)
+    _, tree = written(small_cv, command="gpproj select data.csv", seed=7)
+    part = section(tree, "reproduce")
+    keys, values = ([words(one) for one in part.iter(tag)] for tag in ("dt", "dd"))
+    facts = dict(zip(keys, values, strict=True))
+    assert facts["Seed"] == "7"
+    assert facts["gpproj"] == gpproj.__version__
+    assert facts["numpy"] == np.__version__
+    assert facts["scipy"] == scipy.__version__
+    assert facts["Python"].startswith(platform.python_version())
+    assert facts["Reference"] == repr(small_cv.reference)
+    assert before <= datetime.fromisoformat(facts["Date"]) <= datetime.now().astimezone()
+    assert part.find("pre/code").text == "gpproj select data.csv"
+
+
+def test_what_is_not_known_is_not_made_up(small_cv, written, words):
+    _, tree = written(small_cv)
+    part = section(tree, "reproduce")
+    assert part.find("pre") is None
+    assert "Seed not given" in re.sub(r"(Seed)(not)", r"\1 \2", words(part))
+    assert tree.find("head/title").text == "Which inputs are enough"
+
+
+# The file
+
+
+def test_the_file_is_returned_and_may_be_named_by_text(small_cv, tmp_path):
+    file = gpproj.write_report(small_cv, str(tmp_path / "a.html"), effects=0)
+    assert file == tmp_path / "a.html"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(small_cv, tmp_path, monkeypatch):
+    file = tmp_path / "report.html"
+    file.write_text("old")
+
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    for name in ("replace", "fsync"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, fail)
+            with pytest.raises(OSError, match="disk full"):
+                gpproj.write_report(small_cv, file, effects=0)
+        assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+        assert file.read_text() == "old"
+
+
+def test_a_folder_that_is_not_there_is_named_before_any_work(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
+        gpproj.write_report(None, tmp_path / "nowhere" / "report.html")
+
+
+@pytest.mark.parametrize("option", ["effects", "rows", "points"])
+def test_counts_are_checked(small_cv, tmp_path, option):
+    with pytest.raises((TypeError, ValueError), match=f"{option} must be"):
+        gpproj.write_report(small_cv, tmp_path / "report.html", **{option: -1})
+
+
+def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch, read_page):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert read_page(text).find("head/title").text in page
+    assert isinstance(names["cv"].summary(), pd.DataFrame)

@@ -1,0 +1,330 @@
+"""`gpproj select`, `predict` and `report`: a table in, an answer out, one line if it cannot be."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.cli import main
+from gpproj.cli.run import Settings
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left_open():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Call the command line; return exit code, standard output and standard error."""
+
+    def called(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gpproj", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return left.value.code, said.out, said.err
+
+    return called
+
+
+def make_table(seed=0, n=24):
+    rng = np.random.default_rng(seed)
+    size, age = rng.standard_normal((2, n))
+    kind = rng.choice(["a", "b", "c"], n)
+    price = 2 * np.sin(size) + (kind == "b") + 0.1 * rng.standard_normal(n)
+    return pd.DataFrame({"size": size, "age": age, "kind": kind, "price": price})
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory):
+    file = tmp_path_factory.mktemp("data") / "houses.csv"
+    make_table().to_csv(file, index=False)
+    return file
+
+
+OPTIONS = ("--target", "price", "--max-inputs", 2, "--folds", 2, "--seed", 3)
+
+
+@pytest.fixture(scope="module")
+def run(csv, tmp_path_factory):
+    """A completed run, made as users make it."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    with pytest.MonkeyPatch.context() as patched:
+        arguments = ["gpproj", "select", csv, *OPTIONS, "--out", folder, "--quiet"]
+        patched.setattr(sys, "argv", [str(one) for one in arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+    assert left.value.code == 0
+    return folder
+
+
+def test_a_run_holds_everything(run):
+    held = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()}
+    tables = ("path", "scores", "reference", "pointwise", "candidates", "relevance", "ranking")
+    assert {f"tables/{name}.csv" for name in tables} <= held
+    assert {"config.json", "log.txt", "report.html"} <= held
+    assert {"plots/score.png", "plots/error.png", "plots/ranking.png"} <= held
+    assert {"validation/manifest.json", "submodel/manifest.json"} <= held
+    assert not any(name.endswith(".tmp") for name in held)
+    settings = json.loads((run / "config.json").read_text())
+    assert settings["target"] == "price"
+    assert settings["seed"] == 3
+    assert "validation took" in (run / "log.txt").read_text()
+
+
+def test_the_levels_of_a_column_enter_together(run):
+    path = gpproj.load(run / "validation").path
+    assert set(path.order) <= {"size", "age", "kind"}
+    assert {unit.name: len(unit.positions) for unit in path.units}.get("kind", 3) == 3
+
+
+def test_it_prints_a_table_the_answer_and_the_report(call, csv, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    code, out, _ = call("select", csv, *OPTIONS, "--out", tmp_path / "run")
+    assert code == 0
+    assert "Validated scores by size" in out
+    assert gpproj.load(tmp_path / "run" / "validation").answer() in out.replace("\n", " ")
+    assert "report written to" in out
+
+
+def test_json_is_one_line_for_machines(call, run):
+    code, out, err = call("select", "--resume", run, "--json")
+    assert code == 0
+    assert err == ""
+    answer = json.loads(out)
+    assert out.count("\n") == 1
+    cv = gpproj.load(run / "validation")
+    assert answer["suggested_size"] == cv.smallest_enough()
+    assert answer["order"] == list(cv.path.order)
+    assert answer["scores"][0]["agreement"] is None
+
+
+def test_quiet_says_nothing(call, run):
+    assert call("select", "--resume", run, "--quiet") == (0, "", "")
+
+
+@pytest.mark.parametrize("stage", ["forward_search", "validate"])
+def test_an_interrupted_run_is_completed_to_the_same_answer(
+    call, run, csv, tmp_path, monkeypatch, stage
+):
+    folder = tmp_path / "run"
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gpproj, stage, interrupted, raising=False)
+        code, out, err = call("select", csv, *OPTIONS, "--out", folder, "--quiet")
+    assert (code, out) == (130, "")
+    assert err == f"gpproj: stopped; go on with gpproj select --resume {folder}\n"
+    assert not (folder / "report.html").exists()
+    assert call("select", "--resume", folder, "--quiet")[0] == 0
+    for name in ("scores", "path", "pointwise"):
+        table = f"tables/{name}.csv"
+        assert (folder / table).read_text() == (run / table).read_text()
+
+
+def test_settings_may_come_from_a_file(call, csv, tmp_path):
+    config = tmp_path / "run.toml"
+    config.write_text(
+        f'data = "{csv}"\ntarget = "age"\nmax-inputs = 1\nfolds = 2\nignore = ["kind"]\n'
+        f'out = "{tmp_path / "run"}"\n'
+    )
+    code, _, err = call("select", "--config", config, "--target", "price", "--quiet")
+    assert (code, err) == (0, "")
+    settings = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (settings["target"], settings["max_inputs"], settings["ignore"]) == (
+        "price",
+        1,
+        ["kind"],
+    )
+
+
+def test_the_report_says_how_to_make_the_run_again(run):
+    settings = Settings("a b.csv", "price", ignore=("x",), sample=True, max_inputs=3)
+    assert settings.command(Path("out")) == (
+        "gpproj select 'a b.csv' --target price --ignore x --sample --max-inputs 3 --out out"
+    )
+    assert "--target price" in (run / "report.html").read_text()
+
+
+def test_new_rows_are_predicted_by_the_submodel(call, run, csv, tmp_path):
+    out = tmp_path / "predictions.csv"
+    assert call("predict", run, csv, "--out", out, "--size", 2)[0] == 0
+    table = pd.read_csv(out)
+    assert table.columns.tolist() == ["mean", "lower", "upper"]
+    cv = gpproj.load(run / "validation")
+    from gpproj.cli.run import encoding_of
+
+    X = encoding_of(run).inputs(make_table())
+    mean, variance = cv.path[2].predict_response(X)
+    np.testing.assert_allclose(table["mean"], mean, rtol=1e-12)
+    np.testing.assert_allclose(table["upper"] - table["mean"], 1.96 * np.sqrt(variance), rtol=1e-3)
+    wide = tmp_path / "wide.csv"
+    assert call("predict", run, csv, "--out", wide, "--size", 2, "--level", 0.99)[0] == 0
+    assert (pd.read_csv(wide)["upper"] > table["upper"]).all()
+
+
+def test_the_null_model_predicts_without_inputs(call, run, tmp_path):
+    (tmp_path / "new.csv").write_text("other\n1\n2\n")
+    out = tmp_path / "predictions.csv"
+    assert call("predict", run, tmp_path / "new.csv", "--out", out, "--size", 0)[0] == 0
+    assert len(pd.read_csv(out)) == 2
+
+
+def test_a_report_is_written_anew(call, run, tmp_path):
+    code, out, _ = call("report", run, "--out", tmp_path / "again.html")
+    assert code == 0
+    assert (tmp_path / "again.html").read_text().lstrip().lower().startswith("<!doctype html>")
+    assert "report written to" in out
+
+
+BAD_TABLES = {
+    "empty.csv": "",
+    "header.csv": "size,price\n",
+    "ragged.csv": "size,price\n1,2\n1,2,3\n",
+    "twice.csv": "size,size,price\n1,2,3\n2,3,4\n",
+    "missing.csv": "size,price\n1,2\n,3\n4,5\n",
+    "text.csv": "size,price\n1,cheap\n2,dear\n",
+    "names.csv": "name,price\n" + "\n".join(f"n{i},{i}" for i in range(40)) + "\n",
+    "infinite.csv": "size,price\n1,2\ninf,3\n4,5\n",
+    "alone.csv": "price\n1\n2\n3\n",
+    "constant.csv": "size,price\n1,2\n2,2\n3,2\n",
+    "row.csv": "size,price\n1,2\n",
+    "blank.csv": "size,price\n,1\n,2\n,3\n",
+    "binary.csv": "\x00\x01\x02",
+    "other.json": "{}",
+    "quote.csv": 'size,price\n"1,2\n3,4\n',
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_tables_that_cannot_be_used(call, tmp_path, name):
+    (tmp_path / name).write_text(BAD_TABLES[name])
+    refused(call("select", tmp_path / name, "--target", "price", "--out", tmp_path / "run"))
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--target", "cost"],
+        ["--target", "price", "--ignore", "cost"],
+        ["--target", "price", "--ignore", "price"],
+        ["--target", "price", "--missing", "guess"],
+        ["--target", "price", "--validate", "bootstrap"],
+        ["--target", "price", "--folds", "1"],
+        ["--target", "price", "--folds", "many"],
+        ["--target", "price", "--max-inputs", "0"],
+        ["--target", "price", "--max-inputs", "99"],
+        ["--target", "price", "--seed", "-1"],
+        ["--target", "price", "--draws", "2"],
+        ["--target", "price", "--n-jobs", "0"],
+        ["--target", "price", "--frobnicate"],
+        ["--target"],
+        ["--target", "price", "extra"],
+        ["--target", "price", "--config", "absent.toml"],
+        ["--target", "price", "--resume", "absent"],
+    ],
+)
+def test_arguments_that_cannot_be_used(call, csv, tmp_path, arguments):
+    refused(call("select", csv, *arguments, "--out", tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_needs_data_and_a_folder(call, csv, tmp_path):
+    refused(call("select", "--target", "price", "--out", tmp_path / "run"), "data")
+    refused(call("select", csv, "--target", "price"), "--out is missing")
+    refused(call("select", tmp_path / "no.csv", "--target", "price", "--out", tmp_path / "r"), "no")
+    refused(call("select", tmp_path, "--target", "price", "--out", tmp_path / "r"), "folder")
+
+
+def test_a_folder_that_is_there_is_never_touched(call, csv, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    refused(call("select", csv, *OPTIONS, "--out", tmp_path), "--resume")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    refused(call("select", csv, *OPTIONS, "--out", tmp_path / "mine.txt"), "there already")
+
+
+def test_a_folder_that_cannot_be_written(call, csv, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        refused(call("select", csv, *OPTIONS, "--out", tmp_path / "run"), "No space left")
+    assert not list((tmp_path / "run").iterdir())
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 1}', '{"format": 99}', "data = 1"])
+def test_folders_that_are_no_runs(call, csv, tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    refused(call("select", "--resume", tmp_path))
+    refused(call("report", tmp_path))
+    refused(call("predict", tmp_path, csv, "--out", tmp_path / "p.csv"))
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_data_that_have_changed_are_refused(call, run, csv, tmp_path):
+    import shutil
+
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    other = tmp_path / "other.csv"
+    make_table(seed=1).to_csv(other, index=False)
+    config = json.loads((folder / "config.json").read_text()) | {"data": str(other)}
+    (folder / "config.json").write_text(json.dumps(config))
+    refused(call("select", "--resume", folder), "has changed since the run")
+
+
+def test_resuming_takes_no_other_settings(call, run):
+    refused(call("select", "--resume", run, "--target", "age"), "--resume takes")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("x,price\n1,2\n", "no column"),
+        ("size,age,kind\n1,2,z\n", "which the model has not seen"),
+        ("size,age,kind\nbig,2,a\n", "must be numbers"),
+        ("size,age,kind\n,2,\n", "missing cells"),
+    ],
+)
+def test_new_rows_that_cannot_be_predicted(call, run, tmp_path, content, said):
+    (tmp_path / "new.csv").write_text(content)
+    arguments = ("predict", run, tmp_path / "new.csv", "--out", tmp_path / "p.csv", "--size", 2)
+    refused(call(*arguments), said)
+    assert not (tmp_path / "p.csv").exists()
+
+
+@pytest.mark.parametrize("options", [("--size", 9), ("--level", 1.5), ("--size", -1)])
+def test_predictions_that_cannot_be_made(call, run, csv, tmp_path, options):
+    refused(call("predict", run, csv, "--out", tmp_path / "p.csv", *options))
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_predictions_into_no_folder(call, run, csv, tmp_path):
+    refused(call("predict", run, csv, "--out", tmp_path / "absent" / "p.csv"), "absent")
+
+
+def refused(answer, said=""):
+    """One clear line on standard error, and an exit code that is not zero."""
+    code, out, err = answer
+    assert code not in (0, None)
+    assert out == ""
+    assert err.startswith("gpproj: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert said in err
