@@ -13,7 +13,6 @@ import builtins
 import re
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,15 +25,19 @@ import gpproj
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+    if "_build" not in path.parts
+}
 
-# More than ten seconds on an idle core; the README and the tutorial run with the other tests.
-SLOW = {"docs/validating.md"}
-
-# What a page needs beyond the core: an extra, by a word that stands in its examples.
-NEEDS = {"gpproj.sample(": "nutpie", "dask": "distributed"}
+# Ten seconds and more on an idle core; the README and the tutorial run with the other tests.
+SLOW = {"docs/validating.md", "docs/howto/reporting.md", "docs/howto/sampled.md"}
 
 FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n", re.MULTILINE | re.DOTALL)
-PRINTED = re.compile(r"\n```text\n(?P<fenced>.*?)^```\n|\n(?P<indented>(?: {4}[^\n]+\n)+)", re.M | re.S)
+PRINTED = re.compile(
+    r"\n```text\n(?P<fenced>.*?)^```\n|\n(?P<indented>(?: {4}[^\n]+\n)+)", re.M | re.S
+)
 NUMBER = re.compile(r"(-?\d+\.\d*(?:e[+-]?\d+)?)")
 
 
@@ -112,13 +115,11 @@ def literal_behind(line: str) -> str | None:
         return None
 
 
-def pages() -> list[Any]:
-    found = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    named = {path.relative_to(ROOT).as_posix(): path for path in found if "_build" not in path.parts}
+def examples() -> list[Any]:
     return [
-        pytest.param(path, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name, path in named.items()
-        if blocks_of(path.read_text())
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, page in PAGES.items()
+        if blocks_of(page)
     ]
 
 
@@ -130,27 +131,22 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("path", pages())
-def test_the_examples_of_a_page_run(path, folder):
-    page = path.read_text()
-    code = "".join(block.code for block in blocks_of(page))
-    for word, module in NEEDS.items():
-        if word in code:
-            pytest.importorskip(module)
-    run_page(page, str(path))
-    if path.name == "tutorial.md":
+@pytest.mark.parametrize("name", examples())
+def test_the_examples_of_a_page_run(name, folder):
+    page = PAGES[name]
+    if any("gpproj.sample(" in block.code for block in blocks_of(page)):
+        pytest.importorskip("nutpie")
+    run_page(page, str(ROOT / name))
+    if name == "docs/tutorial.md":
         # Pages show what the tutorial draws, under the same names.
-        assert {file.name for file in folder.glob("*.png")} == {
-            file.name for file in (DOCS / "images").glob("*.png")
-        }
+        drawn, shown = (set(place.glob("*.png")) for place in (folder, DOCS / "images"))
+        assert {file.name for file in drawn} == {file.name for file in shown}
 
 
 def test_every_example_is_found():
-    for path in (ROOT / "README.md", *DOCS.rglob("*.md")):
-        page = path.read_text()
-        assert len(re.findall("```python", page)) == len(FENCE.findall(page)), path
-    slow = {path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md")}
-    assert slow >= SLOW
+    for name, page in PAGES.items():
+        assert page.count("```python") == len(FENCE.findall(page)), name
+    assert set(PAGES) >= SLOW
 
 
 def example(code: str, after: str = "") -> str:
@@ -168,6 +164,7 @@ def example(code: str, after: str = "") -> str:
         example("print(2)  # as it should be"),
         example("import warnings\nwarnings.warn('it is so')  # warns: is so"),
     ],
+    ids=["one script", "not run", "text", "indented", "literal", "remark", "warning"],
 )
 def test_a_right_page_passes(page):
     run_page(page)
@@ -188,6 +185,7 @@ def test_a_right_page_passes(page):
             UserWarning,
         ),
     ],
+    ids=["name", "word", "number", "indented", "literal", "warning", "another", "elsewhere"],
 )
 def test_a_wrong_page_fails(page, error):
     with pytest.raises(error):
@@ -204,10 +202,10 @@ def test_a_traceback_has_the_line_of_the_page():
 
 
 def test_every_public_name_is_on_the_reference_page():
-    page = (DOCS / "api.md").read_text()
+    page = PAGES["docs/api.md"]
     shown = re.findall(r"\.\. auto(?:function|class|module):: gpproj\.(\w+)$", page, re.MULTILINE)
     assert "`gpproj.__version__`" in page
-    assert set(gpproj.__all__) - {"__version__"} == set(shown) - {"store"}
+    assert set(gpproj.__all__) - {"__version__"} == set(shown)
 
 
 def lost(name: str, curve: str, size: int) -> str:
@@ -222,7 +220,7 @@ def lost(name: str, curve: str, size: int) -> str:
 
 
 def test_the_readme_has_the_figures_of_the_experiments():
-    page = (ROOT / "README.md").read_text()
+    page = PAGES["README.md"]
     names = {"boston": "Boston", "automobile": "Automobile"}
     orders = {"projection": "projection", "length-scales (ARD)": "ARD"}
     for name, label in names.items():
@@ -239,6 +237,6 @@ def test_the_readme_has_the_figures_of_the_experiments():
 
 
 def test_pictures_of_the_readme_are_there():
-    shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", PAGES["README.md"])
     assert shown
     assert all((ROOT / file).stat().st_size > 10_000 for file in shown)

@@ -231,12 +231,6 @@ def test_python_dash_m_is_the_command_line():
     assert "demo" in done.stdout
 
 
-def test_readme_example_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    exec(example, {})
-    assert "bmi" in capsys.readouterr().out
-
-
 def requirements() -> dict[str, Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]

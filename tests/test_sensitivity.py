@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import array_api_strict
 import numpy as np
@@ -333,19 +331,3 @@ def test_the_table_has_a_column_for_each_method(data):
 def test_bad_arguments_are_named(data, options, text):
     with pytest.raises(ValueError, match=text):
         gpproj.relevance(make_reference(*data), **options)
-
-
-def test_the_examples_of_the_page_run(capsys):
-    page = Path(__file__).resolve().parent.parent / "docs" / "relevance.md"
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        exec(block, names)
-    assert "permutation" in capsys.readouterr().out
-    table = names["table"]
-    assert list(table.columns) == list(METHODS)
-    assert table["ard"].idxmax() == "wave"
-    assert table.loc[["line", "copy"], "variance"].max() < 0.1
-    assert table.loc["noise"].max() < 0.05
-    first, second = names["path"].order
-    assert first in ("line", "copy")
-    assert second == "wave"

@@ -22,8 +22,9 @@ from gpproj.priors import (
     scales,
     weak,
 )
-from gpproj.projection import family_of, objective_of, project_positions
+from gpproj.projection import family_of, project_positions
 from gpproj.projection.objective import posterior_divergence
+from gpproj.projection.solving import objective_of
 
 KERNEL = Constant() + SquaredExponential() + Linear()
 

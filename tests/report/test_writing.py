@@ -7,10 +7,8 @@ import platform
 import re
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy
 from pandas.testing import assert_frame_equal
@@ -313,14 +311,3 @@ def test_a_folder_that_is_not_there_is_named_before_any_work(tmp_path):
 def test_counts_are_checked(small_cv, tmp_path, option):
     with pytest.raises((TypeError, ValueError), match=f"{option} must be"):
         gpproj.write_report(small_cv, tmp_path / "report.html", **{option: -1})
-
-
-def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch, read_page):
-    monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text()
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, names)
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert read_page(text).find("head/title").text in page
-    assert isinstance(names["cv"].summary(), pd.DataFrame)
