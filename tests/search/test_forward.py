@@ -64,7 +64,7 @@ def test_many_candidates_need_few_evaluations():
     assert len(idle) > 0
     assert (idle["error"] == path.errors[5]).all()
     assert not idle["converged"].any()
-    ended = table[table["step"] == 8].set_index("input")["converged"]
+    ended = table[table["step"] == 6].set_index("input")["converged"]
     assert ended[path.order[-1]]
 
 
