@@ -277,8 +277,13 @@ def test_an_interrupt_from_the_keyboard_gives_the_terminal_back(monkeypatch):
         signal.raise_signal(signal.SIGINT)
         return item
 
-    with pytest.raises(KeyboardInterrupt):
-        run(interrupt, [1, 2], progress="counting sheep")
+    # A run in the background of a shell has inherited that interrupts are ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(interrupt, [1, 2], progress="counting sheep")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert_screen_is_free(terminal)
 
 
