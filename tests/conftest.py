@@ -87,3 +87,72 @@ def oracle() -> Callable[[str], dict[str, Any]]:
         return json.loads((TESTS / "oracles" / f"{name}.json").read_text())
 
     return load
+
+
+def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None, always=()):
+    """Scores that are made up: a submodel of `enough` steps predicts as the reference does."""
+    # Here: what every test shares must not load gpproj before the BLAS threads are set.
+    import numpy as np
+    import pandas as pd
+
+    import gpproj
+    from gpproj.kernels import SquaredExponential
+    from gpproj.likelihoods import Gaussian
+    from gpproj.search import SearchPath
+    from gpproj.search.units import Unit
+    from gpproj.validation.result import Validation
+    from gpproj.validation.scores import Scores
+
+    rng = np.random.default_rng(0)
+    d = len(names)
+    X = pd.DataFrame(rng.standard_normal((n, d)), columns=names)
+    y = (X.iloc[:, 0] + 0.3 * rng.standard_normal(n)).to_numpy()
+    kernel = SquaredExponential(1.0, [2.0] * d)
+    ref = gpproj.condition(X, y, kernel, Gaussian(0.1), standardize=True)
+    null = gpproj.project_path(ref, [])
+    units = [Unit(name, (j,)) for j, name in enumerate(names) if j not in always]
+    units = units if groups is None else [Unit(*one) for one in groups]
+    steps = len(units)
+    path = SearchPath(
+        ref,
+        null.family,
+        tuple(units),
+        null.projections * (steps + 1),
+        null.null_error,
+        null.full_error,
+        always=always,
+    )
+    loss = np.maximum(enough - np.arange(steps + 1), 0.0) / max(enough, 1)
+    good = X.iloc[:, 0].to_numpy()
+    scatter = 0.01 * rng.standard_normal((steps + 1, n))
+    mean = np.vstack([good, good * (1.0 - loss[:, None]) + scatter])
+    density = -0.5 * ((y - mean) / 0.3) ** 2
+    scores = Scores(np.arange(n), np.arange(n) % folds, y, mean, density)
+    orders = tuple(
+        tuple(path.order[j] for j in np.argsort(np.arange(steps) + rng.normal(0.0, 1.0, steps)))
+        for _ in range(folds)
+    )
+    return Validation(ref, path, "kfold", search, scores, orders)
+
+
+@pytest.fixture(scope="session")
+def make():
+    return make_validation
+
+
+@pytest.fixture(scope="session")
+def small_cv():
+    return make_validation(["age", "bmi", "bp", "sex", "glu"])
+
+
+@pytest.fixture(scope="session")
+def poor_cv():
+    """No submodel is as good as the reference."""
+    return make_validation(["a", "b", "c"], enough=10)
+
+
+@pytest.fixture(scope="session")
+def large_cv():
+    """A hundred inputs, some with long names."""
+    names = [f"PctOfPeopleWithSomething{j}" if j % 10 == 0 else f"input{j}" for j in range(100)]
+    return make_validation(names, enough=20)

@@ -135,6 +135,48 @@ def test_an_interrupted_run_is_completed_to_the_same_answer(
         assert (folder / table).read_text() == (run / table).read_text()
 
 
+def test_warnings_outlive_an_interruption(call, csv, tmp_path, monkeypatch):
+    holes = make_table()
+    holes.loc[3, "age"] = np.nan
+    holes.to_csv(tmp_path / "holes.csv", index=False)
+    folder = tmp_path / "run"
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gpproj, "fit", warn_and(gpproj.fit), raising=False)
+        patched.setattr(gpproj, "validate", interrupted, raising=False)
+        code, _, _ = call(
+            "select", tmp_path / "holes.csv", *OPTIONS, "--missing", "drop", "--out", folder
+        )
+    assert code == 130
+    code, _, err = call("select", "--resume", folder)
+    assert code == 0
+    for said in ("1 of 24 rows have missing cells", "the fit was odd"):
+        assert err.replace("\n", " ").count(said) == 1
+        assert said in (folder / "report.html").read_text()
+
+
+def warn_and(function):
+    def warned(*arguments, **options):
+        import warnings
+
+        warnings.warn("the fit was odd", UserWarning, stacklevel=2)
+        return function(*arguments, **options)
+
+    return warned
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [('sample = "yes"', "sample must be true"), ('ignore = "none"', "'none'")]
+)
+def test_a_file_with_settings_that_mean_nothing(call, csv, tmp_path, line, said):
+    (tmp_path / "run.toml").write_text(f'data = "{csv}"\ntarget = "price"\n{line}\n')
+    refused(call("select", "--config", tmp_path / "run.toml", "--out", tmp_path / "run"), said)
+    assert not (tmp_path / "run").exists()
+
+
 def test_settings_may_come_from_a_file(call, csv, tmp_path):
     config = tmp_path / "run.toml"
     config.write_text(

@@ -51,7 +51,8 @@ class Settings:
             if not values.get(name):
                 raise RunError(f"{source}: the setting {name!r} is missing")
         plain = dict(values)
-        plain["ignore"] = tuple(plain.get("ignore") or ())
+        ignore = plain.get("ignore") or ()
+        plain["ignore"] = (ignore,) if isinstance(ignore, str) else tuple(ignore)
         settings = Settings(**plain)
         settings.check(source)
         return settings
@@ -82,6 +83,8 @@ class Settings:
             if getattr(self, name) not in allowed:
                 words = _listed(one for one in allowed if one)
                 raise RunError(f"{source}: {name} must be one of {words}")
+        if not isinstance(self.sample, bool):
+            raise RunError(f"{source}: sample must be true or false")
         for name, least in (("draws", 8), ("folds", 2), ("max_inputs", 1), ("seed", 0)):
             value = getattr(self, name)
             if name == "max_inputs" and value is None:
@@ -131,10 +134,13 @@ class Run:
             if isinstance(error, RunError):
                 raise
             raise RunError(f"{file} is damaged") from None
-        return Run(folder, Settings.of(content, str(file)), n_jobs, progress, [])
+        run = Run(folder, Settings.of(content, str(file)), n_jobs, progress, [])
+        if run._warnings.is_file():
+            run.said.extend(run._warnings.read_text().splitlines())
+        return run
 
     def complete(self) -> gpproj.Validation:
-        """Do what is left to do, and write everything that a run holds."""
+        """Do what is left to do: learn the reference, search, validate."""
         prepared = self._prepared()
         reference = self._reference(prepared)
         with self._stage("search"):
@@ -146,11 +152,12 @@ class Run:
                 groups=prepared.encoding.groups or None,
                 checkpoint=self._state / "search.npz",
             )
+        method: Any = self.settings.validate
         with self._stage("validation"):
             return gpproj.validate(
                 reference,
                 path,
-                self.settings.validate,  # type: ignore[arg-type]
+                method,
                 folds=self.settings.folds,
                 random_state=self.settings.seed,
                 n_jobs=self.n_jobs,
@@ -201,6 +208,10 @@ class Run:
     def _state(self) -> Path:
         return self.folder / "state"
 
+    @property
+    def _warnings(self) -> Path:
+        return self._state / "warnings.txt"
+
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
         """Log a stage, and gather what it warns of."""
@@ -215,10 +226,13 @@ class Run:
         self.log(f"{name} took {time.monotonic() - started:.1f} s")
 
     def say(self, text: str) -> None:
-        """Keep a warning, once."""
-        if text not in self.said:
-            self.said.append(text)
-            self.log(f"warning: {text}")
+        """Keep a warning, once; a run that goes on later, and its report, still know it."""
+        line = " ".join(text.split())
+        if line not in self.said:
+            self.said.append(line)
+            self.log(f"warning: {line}")
+            self._state.mkdir(exist_ok=True)
+            store.write_text(self._warnings, "\n".join(self.said) + "\n")
 
     def log(self, text: str) -> None:
         """Add a line to the log."""

@@ -172,11 +172,11 @@ def _draw_effect(ax: Axes, own: pd.DataFrame, behind: pd.DataFrame) -> list[Any]
 
 def _rows_of(reference: Reference, rows: int | Sequence[int]) -> NDArray[np.intp]:
     """Return the rows to average over."""
-    if np.ndim(rows) > 0:
+    if isinstance(rows, Sequence) or np.ndim(rows) > 0:
         return np.asarray(rows, dtype=np.intp)
     check_count("rows", rows, 1)
     n = reference.training.n
-    chosen = np.random.default_rng(0).choice(n, min(int(rows), n), replace=False)  # type: ignore[arg-type]
+    chosen = np.random.default_rng(0).choice(n, min(int(rows), n), replace=False)
     found: NDArray[np.intp] = np.sort(chosen)
     return found
 

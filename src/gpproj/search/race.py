@@ -15,14 +15,12 @@ from gpproj.linalg import Host
 from gpproj.optimise import State, advance
 from gpproj.projection import Projection, elsewhere, enter, finish, masks_of, objective_on
 from gpproj.projection.objective import projection_error, relevance_slopes
+from gpproj.projection.solving import MAX_ITERATIONS
 from gpproj.search.step import Candidate, Field, gains
 from gpproj.search.units import Unit
 
 WARM, FURTHER = 4, 6
 """Iterations of a candidate in the first and in the second heat."""
-
-MAX_ITERATIONS = 500
-"""Of those that arrive."""
 
 NOTHING_LEFT = 1e-4
 """A posterior divergence (in nats) below which there is no race: all is explained."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -110,9 +110,9 @@ STATISTICS: dict[str, Callable[[Scores, int], Statistic]] = {
 }
 
 
-def check_stats(stats: object) -> tuple[str, ...]:
+def check_stats(stats: str | Iterable[str]) -> tuple[str, ...]:
     """Return the names of statistics, or refuse those that do not exist."""
-    names = (stats,) if isinstance(stats, str) else tuple(stats)  # type: ignore[arg-type]
+    names = (stats,) if isinstance(stats, str) else tuple(stats)
     for name in names:
         if name not in STATISTICS:
             raise ValueError(f"stats must be among {', '.join(STATISTICS)}; got {name!r}")
