@@ -135,14 +135,53 @@ def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None
     return Validation(ref, path, "kfold", search, scores, orders)
 
 
+def with_targets(cv, kind):
+    """Made-up scores of targets of another kind: classes "no" and "yes", or counts."""
+    from dataclasses import replace
+
+    import numpy as np
+    from scipy.special import expit
+    from scipy.stats import bernoulli, poisson
+
+    scores = cv.scores
+    if kind == "binary":
+        y, mean = (scores.y > 0.0).astype(float), expit(3.0 * scores.mean)
+        density, classes = bernoulli.logpmf(y, mean), ("no", "yes")
+    else:
+        mean = np.exp(scores.mean)
+        y = np.random.default_rng(0).poisson(mean[0]).astype(float)
+        density, classes = poisson.logpmf(y, mean), None
+    training = replace(cv.reference.training, kind=kind, classes=classes)
+    return replace(
+        cv,
+        reference=replace(cv.reference, training=training),
+        scores=scores._replace(y=y, mean=mean, log_density=density),
+    )
+
+
 @pytest.fixture(scope="session")
 def make():
     return make_validation
 
 
+@pytest.fixture(scope="session", name="with_targets")
+def with_targets_fixture():
+    return with_targets
+
+
 @pytest.fixture(scope="session")
 def small_cv():
     return make_validation(["age", "bmi", "bp", "sex", "glu"])
+
+
+@pytest.fixture(scope="session")
+def class_cv(small_cv):
+    return with_targets(small_cv, "binary")
+
+
+@pytest.fixture(scope="session")
+def count_cv(small_cv):
+    return with_targets(small_cv, "count")
 
 
 @pytest.fixture(scope="session")

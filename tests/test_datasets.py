@@ -17,7 +17,11 @@ LOADERS = {
     "boston.csv": (datasets.boston, (506, 13), "medv"),
     "automobile_p38_n193.csv": (datasets.automobile, (193, 38), "price"),
     "crime_p102_n1992.csv": (datasets.crime, (1992, 102), "log ViolentCrimesPerPop"),
+    "heart_statlog.csv": (datasets.heart, (270, 13), "class"),
+    "pima.csv": (datasets.pima, (768, 8), "class"),
+    "bike_day.csv": (datasets.bike, (731, 11), "cnt"),
 }
+WHOLE = ("heart_statlog.csv", "pima.csv", "bike_day.csv")
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +161,7 @@ def test_files_are_read(file, way, data_dir, monkeypatch):
     assert data.y.shape == shape[:1]
     assert data.y.name == target
     assert (data.X.dtypes == np.float64).all()
-    assert data.y.dtype == np.float64
+    assert data.y.dtype == (np.int64 if file in WHOLE else np.float64)
     assert data.X.columns.is_unique
     assert np.isfinite(data.X.to_numpy()).all()
     assert np.isfinite(data.y).all()
@@ -175,6 +179,29 @@ def test_the_target_of_crime_is_the_log_rate(data_dir):
     raw = pd.read_csv(data_dir / "crime_p102_n1992.csv")
     assert_allclose(np.exp(y), raw["ViolentCrimesPerPop"])
     assert "ViolentCrimesPerPop" not in X
+
+
+def test_heart_keeps_the_labels_of_its_file(data_dir):
+    X, y = datasets.heart(data_dir)
+    assert y.value_counts().to_dict() == {1: 150, 2: 120}
+    assert y.head(3).tolist() == [2, 1, 2]
+    assert X.loc[0, ["age", "oldpeak", "thal"]].tolist() == [70.0, 2.4, 3.0]
+
+
+def test_zeros_that_stand_for_missing_values_are_kept(data_dir):
+    X, y = datasets.pima(data_dir)
+    measured = ["glucose", "blood_pressure", "skin_thickness", "insulin", "bmi"]
+    assert (X[measured] == 0.0).sum().tolist() == [5, 35, 227, 374, 11]
+    assert y.value_counts().to_dict() == {0: 500, 1: 268}
+
+
+def test_bike_leaves_out_what_sums_to_its_target(data_dir):
+    X, y = datasets.bike(data_dir)
+    raw = pd.read_csv(data_dir / "bike_day.csv")
+    assert_array_equal(y, raw["casual"] + raw["registered"])
+    dropped = ["instant", "dteday", "casual", "registered", "cnt"]
+    assert list(X) == [name for name in raw if name not in dropped]
+    assert_array_equal(X["windspeed"], raw["windspeed"])
 
 
 @pytest.mark.parametrize("file", LOADERS)
@@ -223,6 +250,31 @@ def openml_autos(data_dir, risk="symboling"):
     return raw
 
 
+def openml_heart(data_dir):
+    """OpenML's form: long names, and classes in words."""
+    names = {
+        "cp": "chest",
+        "trestbps": "resting_blood_pressure",
+        "chol": "serum_cholestoral",
+        "fbs": "fasting_blood_sugar",
+        "restecg": "resting_electrocardiographic_results",
+        "thalach": "maximum_heart_rate_achieved",
+        "exang": "exercise_induced_angina",
+        "ca": "number_of_major_vessels",
+    }
+    table = pd.read_csv(data_dir / "heart_statlog.csv").rename(columns=names)
+    words = table["class"].map({1: "absent", 2: "present"})
+    return table.assign(**{"class": words.astype("category")})
+
+
+def openml_pima(data_dir):
+    """OpenML's form: short names, and classes in words."""
+    table = pd.read_csv(data_dir / "pima.csv")
+    table.columns = ["preg", "plas", "pres", "skin", "insu", "mass", "pedi", "age", "class"]
+    words = table["class"].map({0: "tested_negative", 1: "tested_positive"})
+    return table.assign(**{"class": words.astype("category")})
+
+
 def serve(monkeypatch, expected_id, table):
     asked = []
 
@@ -250,6 +302,27 @@ def test_automobile_is_rebuilt_from_openml(risk, data_dir, monkeypatch):
     assert asked == [9]
     pd.testing.assert_frame_equal(downloaded.X, read.X, check_exact=True)
     pd.testing.assert_series_equal(downloaded.y, read.y, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("loader", "data_id", "openml"),
+    [(datasets.heart, 53, openml_heart), (datasets.pima, 37, openml_pima)],
+    ids=["heart", "pima"],
+)
+def test_classes_are_rebuilt_from_openml(loader, data_id, openml, data_dir, monkeypatch):
+    asked = serve(monkeypatch, data_id, openml(data_dir))
+    downloaded, read = loader(), loader(data_dir)
+    assert asked == [data_id]
+    pd.testing.assert_frame_equal(downloaded.X, read.X, check_exact=True)
+    pd.testing.assert_series_equal(downloaded.y, read.y, check_exact=True)
+
+
+def test_a_class_under_another_name_is_refused(data_dir, monkeypatch):
+    table = openml_heart(data_dir)
+    table["class"] = table["class"].cat.rename_categories({"present": "severe"})
+    serve(monkeypatch, 53, table)
+    with pytest.raises(ValueError, match=r"download is not the table of heart_statlog\.csv"):
+        datasets.heart()
 
 
 def test_the_encoding_reproduces_the_derived_file(data_dir):
@@ -286,6 +359,13 @@ def test_crime_is_not_downloaded():
         match=r"crime_p102_n1992\.csv as data_dir.*Communities and Crime Unnormalized.*UCI",
     ):
         datasets.crime()
+
+
+def test_bike_is_not_downloaded():
+    with pytest.raises(
+        FileNotFoundError, match=r"bike_day\.csv as data_dir.*'Bike Sharing' in the UCI"
+    ):
+        datasets.bike()
 
 
 def test_downloads_ask_scikit_learn_for_a_frame(monkeypatch):

@@ -15,6 +15,8 @@ import pytest
 
 import gpproj
 from gpproj.cli import main
+from gpproj.cli.display import score_table
+from gpproj.cli.outputs import _tables, answer_of
 from gpproj.cli.run import Settings
 
 
@@ -108,6 +110,29 @@ def test_json_is_one_line_for_machines(call, run):
     assert answer["suggested_size"] == cv.smallest_enough()
     assert answer["order"] == list(cv.path.order)
     assert answer["scores"][0]["agreement"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "stats"),
+    [
+        ("small_cv", ["rmse", "r2"]),
+        ("class_cv", ["accuracy", "auc"]),
+        ("count_cv", ["rmse", "deviance"]),
+    ],
+)
+def test_statistics_in_the_terminal_suit_the_targets(request, name, stats):
+    table = score_table(request.getfixturevalue(name))
+    heads = [column.header for column in table.columns]
+    assert heads == ["size", "input", "agreement", "elpd diff", "elpd diff se", *stats]
+    assert table.row_count == 6
+
+
+def test_tables_hold_every_statistic_that_suits_the_targets(class_cv):
+    tables = _tables(class_cv)
+    for stat in ("elpd", "mlpd", "accuracy", "auc", "brier", "deviance"):
+        assert stat in tables["scores"]
+        assert stat in tables["reference"].index
+    assert answer_of(class_cv, Path("report.html"))["scores"][0]["auc"] > 0.0
 
 
 def test_quiet_says_nothing(call, run):

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Columns, new_target
+from gpproj.data import Columns, new_offset, new_target
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Gaussian
-from gpproj.linalg import Array, Host, namespace
+from gpproj.likelihoods import Gaussian, Likelihood
+from gpproj.linalg import Array, Host, like, namespace, to_host
 
 ROWS = 1024
 """New rows handled at a time: bounds the memory of a prediction by `ROWS n` numbers."""
@@ -124,8 +124,7 @@ class Component(NamedTuple):
 
     weight: float
     predictor: LatentPredictor
-    noise: float
-    """Noise variance."""
+    likelihood: Likelihood
 
 
 class Predictive(ABC):
@@ -149,7 +148,7 @@ class Predictive(ABC):
         """Read new inputs onto the model's scale, `(m, d)`."""
 
     def predict(self, X: Any) -> Prediction:
-        """Predict the latent function.
+        """Predict the latent function: that of classes and counts on the scale of their link.
 
         Parameters
         ----------
@@ -162,24 +161,35 @@ class Predictive(ABC):
         Prediction
             `mean` and `variance`, `(m,)`, in the user's units.
         """
-        return self._moments(X, response=False)
+        X_new, scaling = self._read(X), self.columns.scaling
+        mean, variance = self._mixed(lambda one: one.predictor(X_new))
+        return Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
 
-    def predict_response(self, X: Any) -> Prediction:
+    def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included.
 
         Parameters
         ----------
         X : frame or array
             As for `predict`.
+        exposure : array `(m,)`, optional
+            Of counts: what each rate is multiplied by; one when left out.
 
         Returns
         -------
         Prediction
-            `mean` and `variance` of `y`, `(m,)`.
+            `mean` and `variance` of `y`, `(m,)`: of classes, the probability of the second one and
+            its variance p (1 - p); of counts, the expected count.
         """
-        return self._moments(X, response=True)
+        X_new = self._read(X)
+        offset = self._offset(exposure, int(X_new.shape[0]))
 
-    def log_density(self, X: Any, y: Any) -> Array:
+        def respond(one: Component) -> Prediction:
+            return _response(one.likelihood, one.predictor(X_new), offset)
+
+        return Prediction(*self.columns.response(*self._mixed(respond)))
+
+    def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
         """Return the log predictive density of each new target, `(m,)`.
 
         Parameters
@@ -187,38 +197,76 @@ class Predictive(ABC):
         X : frame or array
             As for `predict`.
         y : array `(m,)`
+            Classes by the labels that the training data had.
+        exposure : array `(m,)`, optional
+            Of counts: what each rate is multiplied by; one when left out.
 
         Returns
         -------
         array `(m,)`
         """
-        X_new, scaling = self._read(X), self.columns.scaling
-        xp = namespace(X_new)
-        target = scaling.target(new_target(self.columns, y, int(X_new.shape[0])))
+        X_new = self._read(X)
+        target = new_target(self.columns, y, int(X_new.shape[0]))
+        offset = self._offset(exposure, int(X_new.shape[0]))
+        xp = namespace(target)
         total = xp.full_like(target, -math.inf)
-        for weight, predictor, noise in self._components():
-            own = Gaussian(noise).log_density(target, *predictor(X_new)) + math.log(weight)
+        for weight, predictor, likelihood in self._components():
+            own = _log_density(likelihood, target, predictor(X_new), offset) + math.log(weight)
             total = xp.logaddexp(total, own)
-        return scaling.restore_log_density(total)
+        return self.columns.scaling.restore_log_density(total)
 
-    def _moments(self, X: Any, response: bool) -> Prediction:
-        """Return mean and variance of the mixture, in the user's units.
+    def _offset(self, exposure: Any, rows: int) -> Host | None:
+        """Return what is added to the latent function of new rows; None for real targets."""
+        added = new_offset(self.columns, exposure, rows)
+        if self.columns.kind == "real":
+            return None
+        own = np.zeros(rows) if added is None else to_host(added)
+        return own + self.columns.scaling.target_mean
+
+    def _mixed(self, predict: Callable[[Component], Prediction]) -> Prediction:
+        """Return mean and variance of the mixture.
 
         With d_c the difference of the c-th mean to the first one:
         variance = sum_c w_c v_c + sum_c w_c d_c^2 - (sum_c w_c d_c)^2.
         """
-        X_new, scaling = self._read(X), self.columns.scaling
         components = iter(self._components())
-        weight, predictor, noise = next(components)
-        first, variance = predictor(X_new)
-        within = weight * (variance + noise * response)
+        one = next(components)
+        first, variance = predict(one)
+        within = one.weight * variance
         shift = square = namespace(first).zeros_like(first)
-        for weight, predictor, noise in components:
-            mean, variance = predictor(X_new)
-            within = within + weight * (variance + noise * response)
-            shift = shift + weight * (mean - first)
-            square = square + weight * (mean - first) ** 2
-        return Prediction(
-            scaling.restore_mean(first + shift),
-            scaling.restore_variance(within + square - shift**2),
-        )
+        for one in components:
+            mean, variance = predict(one)
+            within = within + one.weight * variance
+            shift = shift + one.weight * (mean - first)
+            square = square + one.weight * (mean - first) ** 2
+        return Prediction(first + shift, within + square - shift**2)
+
+
+def noise_of(likelihood: Likelihood) -> float:
+    """Return the variance of the noise, or say that there is none."""
+    if likelihood.kind != "real":
+        raise AttributeError(f"{likelihood!r} has no noise variance")
+    return float(likelihood.response(np.zeros(1), np.zeros(1))[1][0])
+
+
+def _response(likelihood: Likelihood, latent: Prediction, offset: Host | None) -> Prediction:
+    """Return mean and variance of y on the model's scale."""
+    if isinstance(likelihood, Gaussian):
+        return Prediction(*likelihood.response(*latent))
+    mean, variance = _on_host(latent, offset)
+    found = likelihood.response(mean, variance)
+    return Prediction(*(like(part, latent.mean) for part in found))
+
+
+def _log_density(
+    likelihood: Likelihood, y: Array, latent: Prediction, offset: Host | None
+) -> Array:
+    """Return the log density of y on the model's scale."""
+    if isinstance(likelihood, Gaussian):
+        return likelihood.log_density(y, *latent)
+    return like(likelihood.log_density(to_host(y), *_on_host(latent, offset)), latent.mean)
+
+
+def _on_host(latent: Prediction, offset: Host | None) -> tuple[Host, Host]:
+    mean = to_host(latent.mean)
+    return mean if offset is None else mean + offset, to_host(latent.variance)

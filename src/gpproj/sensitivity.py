@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Host, like, namespace, one_blas_thread, to_host
+from gpproj.prediction import Gradients, Prediction
 from gpproj.reference import Reference
 from gpproj.reference.sampling import check_count
 
@@ -48,15 +50,17 @@ def relevance(
 
         "kl": how fast the predictive distribution of `y` changes as the input moves by a small
         part of its standard deviation, by the square root of twice the divergence; the mean over
-        the training rows. For posterior draws, the normal distribution with the two moments of the
-        mixture takes its place.
+        the training rows. Classes count by their probability, counts by their expectation. For
+        posterior draws, the normal distribution with the two moments of the mixture takes its
+        place.
 
         "variance": variance of the predictive mean as the input varies given the others, under the
         normal distribution with the moments of the training inputs; the mean over the training
         rows. Zero for an input that is a linear function of others.
 
         "permutation": by how much the mean squared error on the training rows rises when the
-        input's values are shuffled; zero where it falls.
+        input's values are shuffled, or for classes and counts the mean of minus the log likelihood
+        at the predictive mean; zero where it falls.
     repeats : int
         Shuffles of "permutation"; its answer is their mean. All inputs have the same shuffles.
     random_state : int, Generator or None
@@ -160,14 +164,13 @@ def _kl(reference: Reference) -> Host:
     first: Array = None
     shift = square = variance = xp.zeros_like(X[:, 0])
     mean_slope = variance_slope = xp.zeros_like(X)
-    for weight, predictor, noise in reference._components():
-        mean, own = predictor(X)
-        slopes = predictor.gradients(X)
+    for weight, predictor, likelihood in reference._components():
+        mean, own, slopes = _seen(reference, likelihood, predictor(X), predictor.gradients(X))
         first = mean if first is None else first
         away = mean - first
         shift = shift + weight * away
         square = square + weight * away**2
-        variance = variance + weight * (own + noise)
+        variance = variance + weight * own
         mean_slope = mean_slope + weight * slopes.mean
         moved = slopes.variance + 2.0 * away[:, None] * slopes.mean
         variance_slope = variance_slope + weight * moved
@@ -175,6 +178,35 @@ def _kl(reference: Reference) -> Host:
     variance_slope = variance_slope - 2.0 * shift[:, None] * mean_slope
     rates = xp.sqrt(mean_slope**2 / variance + 0.5 * (variance_slope / variance) ** 2)
     return to_host(xp.mean(rates, axis=0) * xp.std(X, axis=0))
+
+
+def _seen(
+    reference: Reference, likelihood: Likelihood, latent: Prediction, slopes: Gradients
+) -> tuple[Array, Array, Gradients]:
+    """Return the moments of y at the training rows, and their slopes in the inputs.
+
+    A class is known by its probability p alone, whose rate is p' / sqrt(p (1 - p)); for counts,
+    too, the variance follows the mean, and its own slope does not count.
+    """
+    if likelihood.kind == "real":
+        return *likelihood.response(*latent), slopes
+    mean, variance = to_host(latent.mean), to_host(latent.variance)
+    offset = to_host(reference.training.offset)
+
+    def response(m: Host, v: Host) -> Host:
+        return likelihood.response(m + offset, v)[0]
+
+    step = 1e-4 * np.sqrt(variance)
+    by_mean = (response(mean + step, variance) - response(mean - step, variance)) / (2.0 * step)
+    wide, narrow = variance * 1.001, variance * 0.999
+    by_variance = (response(mean, wide) - response(mean, narrow)) / (wide - narrow)
+    slope = by_mean[:, None] * to_host(slopes.mean) + by_variance[:, None] * to_host(
+        slopes.variance
+    )
+    seen = likelihood.response(mean + offset, variance)
+    X = reference.training.X
+    moved = Gradients(like(slope, X), like(np.zeros_like(slope), X))
+    return like(seen[0], X), like(seen[1], X), moved
 
 
 def _variance(reference: Reference) -> Host:
@@ -213,7 +245,11 @@ def _permutation(reference: Reference, repeats: int, random: np.random.Generator
     changes = [Change(j, X[order, j]) for j in range(training.d) for order in orders]
     unchanged = Change(0, X[:, 0])
     means = predictive_means(reference, [unchanged, *changes])
-    errors = np.mean((y - means) ** 2, axis=1)
+    if training.kind == "real":
+        errors = np.mean((y - means) ** 2, axis=1)
+    else:
+        likelihood, offset = reference.latent.likelihood, to_host(training.offset)
+        errors = np.array([-np.mean(likelihood.log_likelihood(y, row + offset)) for row in means])
     rises = (errors[1:] - errors[0]).reshape(training.d, repeats)
     found: Host = np.maximum(rises.mean(axis=1), 0.0)
     return found

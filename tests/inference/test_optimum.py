@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from gpproj.inference import exact
+from gpproj.inference import Problem, exact
 from gpproj.kernels import Constant, Matern32, Matern52, SquaredExponential
 from gpproj.optimise import minimise
 
@@ -21,7 +21,7 @@ def random_problem(seed):
     signal = np.sin(2 * X[:, 0]) + X.sum(axis=1) * (seed % 3 > 0)
     y = signal + rng.uniform(0.1, 1.0) * rng.standard_normal(n)
     kernel = KERNELS[seed % len(KERNELS)]
-    problem = exact.Problem(kernel, X, (y - y.mean()) / y.std(), np.ones(d, dtype=bool))
+    problem = Problem(kernel, X, (y - y.mean()) / y.std(), np.ones(d, dtype=bool))
     start = rng.normal(0.0, 1.0, len(kernel.parameters(d)) + 1)
 
     def objective(x, lanes=None):

@@ -60,7 +60,7 @@ def npy(array):
 
 def test_the_manifest_says_what_there_is(saved):
     found = manifest(saved)
-    assert found["format"] == folders.FORMAT == 1
+    assert found["format"] == folders.FORMAT == 2
     assert found["kind"] == "SearchPath"
     assert found["gpproj"] == gpproj.__version__
     assert found["summary"] == repr(gpproj.load(saved))
@@ -334,8 +334,8 @@ def test_whole_files_that_make_no_sense_are_refused(folder, path):
 
 
 def test_a_newer_format_is_named_before_anything_else_is_read(folder):
-    forge(folder, format=2, gpproj="9.1", kind="Something new", sha256={})
-    with pytest.raises(StoreError, match=r"newer gpproj \(9\.1, format 2; .* up to format 1\)"):
+    forge(folder, format=3, gpproj="9.1", kind="Something new", sha256={})
+    with pytest.raises(StoreError, match=r"newer gpproj \(9\.1, format 3; .* up to format 2\)"):
         gpproj.load(folder)
 
 

@@ -41,6 +41,27 @@ def test_scores_are_those_of_the_table_with_errors_of_the_difference(small_cv, s
     np.testing.assert_allclose(height, [reference[stat] - se, reference[stat] + se])
 
 
+@pytest.mark.parametrize("name", ["class_cv", "count_cv"])
+def test_every_statistic_that_suits_the_targets_is_drawn(request, name):
+    cv = request.getfixturevalue(name)
+    labels = set()
+    for stat in cv.statistics:
+        ax = cv.plot(stat)
+        np.testing.assert_allclose(ax.containers[0][0].get_ydata(), cv.summary(stat)[stat])
+        labels.add(ax.get_ylabel())
+    assert len(labels) == len(cv.statistics)
+    other = "rmse" if name == "class_cv" else "auc"
+    with pytest.raises(ValueError, match=r"stats must be among .* does not suit"):
+        cv.plot(other)
+
+
+def test_an_area_that_is_not_known_is_drawn_all_the_same(class_cv):
+    ones = np.flatnonzero(class_cv.scores.y == 1.0)
+    single = replace(class_cv, scores=class_cv.scores.take(ones))
+    assert np.isnan(single.summary("auc")["auc"]).all()
+    gpproj.plots.score_curve(single, "auc").figure.draw_without_rendering()
+
+
 def test_a_bar_that_reaches_the_reference_is_the_rule_of_the_suggestion(small_cv):
     table = small_cv.summary("elpd")
     level = small_cv.reference_summary("elpd")["elpd"]

@@ -101,7 +101,7 @@ def test_the_slope_is_that_of_the_density(given, known, mode):
 @pytest.mark.parametrize("last", ["noise_variance", "extra_variance"])
 def test_the_gradient_of_a_joint_prior(prior, last):
     rng = np.random.default_rng(0)
-    joint = prior_of(prior, KERNEL, units(rng), last)
+    joint = prior_of(prior, KERNEL, units(rng), (last,))
     mask = np.array([[True, True, True], [True, False, True]])
     parameters = rng.standard_normal((2, 9))
     _, gradient = joint(parameters, mask)
@@ -120,7 +120,7 @@ def test_a_joint_prior_is_the_sum_over_its_parameters():
     rng = np.random.default_rng(1)
     scale = units(rng)
     given = {"signal_variance": Gamma(2.0, 0.5), "lengthscale": InverseGamma(2.0, 3.0)}
-    joint = prior_of(given, KERNEL, scale, "noise_variance")
+    joint = prior_of(given, KERNEL, scale, ("noise_variance",))
     assert [term.__class__.__name__ for term in joint.terms] == [
         "LogNormal", "Gamma", *["InverseGamma"] * 3, *["LogNormal"] * 3, "LogNormal"
     ]  # fmt: skip
@@ -140,7 +140,7 @@ def test_a_joint_prior_is_the_sum_over_its_parameters():
 
 def test_inputs_that_are_out_do_not_count():
     rng = np.random.default_rng(2)
-    joint = prior_of("weak", KERNEL, units(rng), "extra_variance")
+    joint = prior_of("weak", KERNEL, units(rng), ("extra_variance",))
     parameters = rng.standard_normal((1, 9))
     mask = np.array([[True, False, True]])
     found = joint(parameters, mask)
@@ -164,12 +164,14 @@ def test_the_units_of_the_data_do_not_matter(prior):
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((30, 3)) + 1.0, rng.standard_normal(30) + 4.0
     change, factor = np.array([10.0, 0.02, 3.0]), 50.0
-    plain = prior_of(prior, KERNEL, scales(training_set(X, y, standardize=False)), "noise_variance")
+    plain = prior_of(
+        prior, KERNEL, scales(training_set(X, y, standardize=False)), ("noise_variance",)
+    )
     other = prior_of(
         prior,
         KERNEL,
         scales(training_set(X * change, factor * y, standardize=False)),
-        "noise_variance",
+        ("noise_variance",),
     )
     shift = np.log([factor**2, factor**2, *change, *(factor / change) ** 2, factor**2])
     parameters, mask = rng.standard_normal((4, 9)), np.ones((4, 3), dtype=bool)
@@ -187,14 +189,14 @@ def test_bounds_are_those_of_flat_priors():
     scale = Scales(np.array([2.0, 0.5]), 9.0, 4.0)
     kernel = Constant() + SquaredExponential()
     given = {"lengthscale": LogUniform(0.5, 8.0), "noise_variance": LogUniform(0.01, 1.0)}
-    joint = prior_of(given, kernel, scale, "noise_variance")
+    joint = prior_of(given, kernel, scale, ("noise_variance",))
     np.testing.assert_allclose(np.exp(joint.bounds.lower), [0.0, 0.0, 1.0, 0.25, 0.04])
     np.testing.assert_allclose(np.exp(joint.bounds.upper), [np.inf, np.inf, 16.0, 4.0, 4.0])
     wide = bounds(kernel, scale)
-    flat = prior_of("log-uniform", kernel, scale, "extra_variance").bounds
+    flat = prior_of("log-uniform", kernel, scale, ("extra_variance",)).bounds
     np.testing.assert_allclose(flat.lower[:-1], wide.lower)
     np.testing.assert_allclose(flat.upper[:-1], wide.upper)
-    assert prior_of(None, kernel, scale, "noise_variance") is None
+    assert prior_of(None, kernel, scale, ("noise_variance",)) is None
 
 
 def test_the_weak_prior_follows_the_number_of_inputs():
@@ -264,7 +266,7 @@ def test_a_fit_is_where_posterior_density_is_highest():
 
     def log_density(ref):
         training = ref.training
-        joint = prior_of(given, ref.structure, scales(training), "noise_variance")
+        joint = prior_of(given, ref.structure, scales(training), ("noise_variance",))
         jacobian = training.n * np.log(training.scaling.target_scale)
         prior = joint(ref.draws.parameters, np.ones((1, 2), dtype=bool)).value[0]
         return ref.log_marginal_likelihood + jacobian + prior

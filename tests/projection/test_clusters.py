@@ -99,7 +99,9 @@ def test_draws_are_projected_one_by_one(ref, prior):
         np.testing.assert_allclose(
             part_of(sub, k).predict(X).mean, expected.predict(X).mean, rtol=1e-2
         )
-        assert sub.parts[k].noise == pytest.approx(np.exp(ref.draws.parameters[k, -1]))
+        assert sub.parts[k].likelihood.variance == pytest.approx(
+            np.exp(ref.draws.parameters[k, -1])
+        )
 
 
 def test_draws_that_are_alike_share_a_cluster(ref, two):
@@ -108,8 +110,8 @@ def test_draws_that_are_alike_share_a_cluster(ref, two):
     assert even.weight == pytest.approx(WEIGHTS[::2].sum())
     assert odd.weight == pytest.approx(WEIGHTS[1::2].sum())
     noise = np.exp(ref.draws.parameters[:, -1])
-    assert even.noise == pytest.approx(WEIGHTS[::2] @ noise[::2] / even.weight)
-    assert odd.noise == pytest.approx(WEIGHTS[1::2] @ noise[1::2] / odd.weight)
+    assert even.likelihood.variance == pytest.approx(WEIGHTS[::2] @ noise[::2] / even.weight)
+    assert odd.likelihood.variance == pytest.approx(WEIGHTS[1::2] @ noise[1::2] / odd.weight)
     assert two.noise_variance == pytest.approx(ref.noise_variance)
 
 

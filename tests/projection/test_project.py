@@ -119,7 +119,7 @@ def test_learning_by_marginal_likelihood_maximises_it(ref):
 
     def log_evidence(sub):
         Z = ((X - X.mean(0)) / X.std(0))[:, :2]
-        diagonal = sub.extra_variance + ref.noise_variance * (1 + ref.nugget)
+        diagonal = sub.extra_variance + ref.noise_variance * (1 + ref.problem.nugget)
         A = sub.kernel(Z) + diagonal * np.eye(len(y))
         centred = y - y.mean()
         return -0.5 * (centred @ np.linalg.solve(A, centred) + np.linalg.slogdet(A).logabsdet)
@@ -163,7 +163,7 @@ def test_predictions_are_those_of_the_small_gaussian_process(ref):
     sub = gpproj.project(ref, ["c", "a"])
     Z = ((X - X.mean(0)) / X.std(0))[:, [2, 0]]
     K = sub.kernel(Z)
-    independent = sub.extra_variance + ref.nugget * ref.noise_variance
+    independent = sub.extra_variance + ref.problem.nugget * ref.noise_variance
     A = K + (independent + sub.noise_variance) * np.eye(len(y))
     new = np.random.default_rng(4).standard_normal((5, 4)) * X.std(0) + X.mean(0)
     k = sub.kernel(Z, ((new - X.mean(0)) / X.std(0))[:, [2, 0]])

@@ -78,7 +78,8 @@ def brute(X, y, values):
 def test_integrated_moments_are_those_of_the_mixture(data):
     X, y = data
     ref = mixed(singles(X, y))
-    mean, cov, noise = integrate(ref.problem, ref.draws)
+    mean, cov, likelihood, _ = integrate(ref.problem, ref.draws)
+    noise = likelihood.variance
     found = [brute(X, y, one) for one in VALUES]
     centre = sum(w * m for w, (m, _) in zip(WEIGHTS, found, strict=True))
     second = sum(w * (S + np.outer(m, m)) for w, (m, S) in zip(WEIGHTS, found, strict=True))
@@ -248,7 +249,7 @@ def test_shares_hold_the_moments_of_their_draws(data):
     ref = mixed(singles(X, y, near), [0.2, 0.5, 0.3])
     first, second = (ref.share(draws) for draws in ref.shares(2))
     assert (first.weight, second.weight) == pytest.approx((0.5, 0.5))
-    assert first.noise == pytest.approx(0.4 * near[0, -1] + 0.6 * near[2, -1])
+    assert first.likelihood.variance == pytest.approx(0.4 * near[0, -1] + 0.6 * near[2, -1])
     np.testing.assert_allclose(first.known, 0.4 * np.log(near[0]) + 0.6 * np.log(near[2]))
     mean, cov = brute(X, y, near[1])
     np.testing.assert_allclose(second.target.latent_mean, mean, rtol=0, atol=1e-10)

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import gpproj
 from gpproj.data import training_set
-from gpproj.inference.exact import Evidence
+from gpproj.inference import Evidence
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.priors import Bounds, LogNormal, LogUniform, scales
 from gpproj.reference.diagnostics import warn_of_trouble
@@ -117,9 +117,8 @@ def test_the_gradient_in_the_coordinates(space):
 @pytest.mark.parametrize("prior", ["weak", "log-uniform"])
 def test_the_gradient_of_a_posterior_in_the_coordinates(data, prior):
     ref = gpproj.fit(*data)
-    kernel = Constant() + SquaredExponential()
-    space = space_of(ref.training, kernel, prior)
-    pulled = space.pulled_back(log_density_of(ref.training, kernel, 1e-4, prior))
+    space = space_of(ref.problem, scales(ref.training), prior)
+    pulled = space.pulled_back(log_density_of(ref.problem, scales(ref.training), prior))
     z = space.free(ref.draws.parameters[0]) + 0.3
     np.testing.assert_allclose(pulled(z)[1], slopes(pulled, z), rtol=1e-5, atol=1e-5)
 
@@ -267,7 +266,7 @@ def test_refitting_follows_the_recipe(data):
         one, two = (ref.refit(X[:20], y[:20]) for _ in range(2))
     np.testing.assert_array_equal(one.draws.parameters, two.draws.parameters)
     assert one.draws.count == 10
-    assert one.nugget == 1e-3
+    assert one.problem.nugget == 1e-3
     assert one.training.n == 20
     scale = one.posterior.posterior["lengthscale"]
     assert 0.5 < scale.min() < scale.max() < 2.0

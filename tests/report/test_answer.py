@@ -39,6 +39,26 @@ def test_some_inputs_are_enough(small_cv, written, words):
     )
 
 
+def test_of_classes_the_loss_is_told_by_area_and_accuracy(class_cv, written, words):
+    _, tree = written(class_cv, effects=0)
+    _, lost, *_ = opening(words, tree)
+    row, reference = class_cv.summary().loc[class_cv.suggest_size()], class_cv.reference_summary()
+    assert lost.endswith(
+        f"the reference's; its AUC is {row['auc']:.2f}, the reference's {reference['auc']:.2f}; "
+        f"its accuracy is {row['accuracy']:.2f}, the reference's {reference['accuracy']:.2f}."
+    )
+
+
+def test_of_counts_the_loss_is_told_by_the_deviance(count_cv, written, words):
+    _, tree = written(count_cv, effects=0)
+    _, lost, *_ = opening(words, tree)
+    row, reference = count_cv.summary().loc[count_cv.suggest_size()], count_cv.reference_summary()
+    assert lost.endswith(
+        f"the reference's; its mean deviance is {row['deviance']:.2f}, the reference's "
+        f"{reference['deviance']:.2f}."
+    )
+
+
 def test_the_answer_is_that_of_the_validation(small_cv, poor_cv, written, words):
     for cv in (small_cv, poor_cv):
         _, tree = written(cv, effects=0)

@@ -77,6 +77,16 @@ def test_a_reference_that_explains_nothing(small_cv):
     assert not starting(said(small_cv)["look"], "The reference explains nothing")
 
 
+def test_a_reference_that_does_not_tell_classes_apart(class_cv, count_cv):
+    bad = replace(class_cv, scores=class_cv.scores._replace(mean=1.0 - class_cv.scores.mean))
+    (text,) = starting(said(bad)["look"], "The reference does not tell the classes apart")
+    assert f"(AUC {bad.reference_summary('auc')['auc']:.2f})" in text
+    assert not starting(said(class_cv)["look"], "The reference does not")
+    wrong = count_cv.scores._replace(mean=1.0 / count_cv.scores.mean)
+    assert starting(said(replace(count_cv, scores=wrong))["look"], "The reference explains nothing")
+    assert not starting(said(count_cv)["look"], "The reference explains nothing")
+
+
 def test_no_size_that_is_enough(poor_cv):
     assert starting(said(poor_cv)["look"], "No submodel of up to 3 inputs predicts as well as the")
 
@@ -123,6 +133,14 @@ def test_sizes_that_were_chosen_in_every_fold(small_cv):
     row = nested.nested_summary().iloc[0]
     assert f"(on average {row['size']:.1f})" in text
     assert f"R² is {row['r2']:.2f}" in text
+
+
+def test_sizes_of_classes_and_counts_that_were_chosen_in_every_fold(class_cv, count_cv):
+    for cv, label, stat in ((class_cv, "AUC", "auc"), (count_cv, "mean deviance", "deviance")):
+        nested = replace(cv, chosen=(3, 2, None, 4))
+        (text,) = starting(said(nested)["note"], "With the size, too, chosen in every fold")
+        value = nested.nested_summary().iloc[0][stat]
+        assert text.endswith(f", and {label} is {value:.2f}.")
 
 
 def test_projections_that_did_not_converge(small_cv):

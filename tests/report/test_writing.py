@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -120,7 +121,7 @@ def test_predictions_to_copy_are_side_by_side(real_cv, written, csv):
 def test_effects_to_copy_are_those_of_the_public_function(real_cv, written, csv):
     _, tree = written(real_cv, effects=5, rows=1000, points=11)
     sub = real_cv.submodel()
-    X, _ = raw_rows(real_cv.reference.training, range(50))
+    X = raw_rows(real_cv.reference.training, range(50)).X
     found = csv(tree, "effects")
     for label, model in (("submodel", sub), ("reference", real_cv.reference)):
         wanted = gpproj.effects(model, X, list(sub.inputs), points=11)
@@ -192,6 +193,71 @@ def test_every_size_has_its_figures_in_words(small_cv, written):
             assert f"elpd {row.elpd:.1f}".replace("-", MINUS) in said
             assert f"{abs(row.elpd_diff):.1f} ± {row.elpd_diff_se:.1f} (s.e.)" in said
             assert f"R² {row.r2:.2f}".replace("-", MINUS) in said
+
+
+@pytest.mark.parametrize(
+    ("name", "stats", "titles"),
+    [
+        ("class_cv", ("auc", "accuracy"), ["AUC", "Accuracy"]),
+        ("count_cv", ("deviance", "rmse"), ["Mean deviance", "RMSE"]),
+    ],
+)
+def test_other_targets_have_statistics_of_their_own(request, written, words, name, stats, titles):
+    cv = request.getfixturevalue(name)
+    text, tree = written(cv, effects=0)
+    table, reference = cv.summary(), cv.reference_summary()
+    assert "R²" not in text
+    assert "log density" not in words(tree.find(".//main"))
+    head, *lines = rows_of(words, section(tree, "ranking"))
+    assert head[4:6] == titles
+    for size, line in enumerate(lines[:-1]):
+        assert line[4] == f"{table.loc[size, stats[0]]:.2f}"
+    assert lines[-1][4] == f"{reference[stats[0]]:.2f}"
+    both = rows_of(words, next(section(tree, "losses").iter("table")))
+    assert [line[0] for line in both[1:]] == ["Elpd", *titles]
+    assert both[2][1:3] == [
+        f"{reference[stats[0]]:.3f}",
+        f"{table.loc[cv.suggest_size(), stats[0]]:.3f}",
+    ]
+    captions = [words(one) for one in section(tree, "sizes").iter("figcaption")]
+    assert [one.split("submodels")[0] for one in captions[1:]] == [
+        gpproj.plots.curves.SCORES[stat].capitalize() for stat in stats
+    ]
+    point = section(tree, "sizes").find(".//g[@role='img']").get("aria-label")
+    said = titles[0][:1].lower() + titles[0][1:] if name == "count_cv" else titles[0]
+    assert f"; {said} {table.loc[0, stats[0]]:.2f}; " in point
+
+
+def test_classes_have_the_names_that_the_user_gave_them(class_cv, written, words):
+    training = replace(class_cv.reference.training, classes=("<b>no</b>", "y" * 80))
+    cv = replace(class_cv, reference=replace(class_cv.reference, training=training))
+    _, tree = written(cv, effects=0)
+    part = section(tree, "losses")
+    *_, table = part.iter("table")
+    shown = [line[1] for line in rows_of(words, table)[1:]]
+    seen = cv.pointwise.drop_duplicates("observation").set_index("observation")["y"]
+    rows = [int(line[0]) for line in rows_of(words, table)[1:]]
+    short = f"{'y' * 36}…{'y' * 23}"
+    assert shown == [short if seen[row] else "<b>no</b>" for row in rows]
+    assert f"Probabilities of {short} in rows" in words(part.find(".//figcaption"))
+    titles = [one.find("title").text for one in part.findall(".//circle")]
+    assert sum(one.endswith("observed <b>no</b>") for one in titles) == (seen == 0).sum()
+
+
+def test_left_out_one_by_one_classes_are_explained(class_cv, written, words):
+    text = "its AUC is near zero, not one half"
+    for method, told in (("loo", True), ("kfold", False)):
+        _, tree = written(replace(class_cv, method=method), effects=0)
+        assert (text in words(section(tree, "sizes"))) is told
+
+
+def test_an_area_that_is_not_known_leaves_no_trace(class_cv, written):
+    ones = np.flatnonzero(class_cv.scores.y == 1.0)
+    _, tree = written(replace(class_cv, scores=class_cv.scores.take(ones)), effects=0)
+    for element in section(tree, "sizes").iter():
+        assert "nan" not in [*element.attrib.values()]
+    figure = section(tree, "sizes").findall(".//figure")[1]
+    assert figure.findall(".//circle") == figure.findall(".//line[@class='reference']") == []
 
 
 def test_the_heat_map_has_the_shares_of_the_folds(small_cv, written):

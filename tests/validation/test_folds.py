@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneOut,
     RepeatedKFold,
+    StratifiedKFold,
     TimeSeriesSplit,
 )
 
@@ -208,6 +209,49 @@ def test_as_many_folds_as_rows(ref):
     found = folds_of(ref, N, None, 0)
     expected = folds_of(ref, LeaveOneOut(), None, None)
     assert sorted(fold.test.tolist() for fold in found) == [fold.test.tolist() for fold in expected]
+
+
+def with_classes(ref, members):
+    """Classes, of which the second has so many members, far from evenly spread."""
+    y = (np.arange(N) >= N - members).astype(float)
+    training = replace(ref.training, kind="binary", classes=("no", "yes"), y=y)
+    return replace(ref, training=training), y
+
+
+def test_folds_of_classes_have_the_same_share_of_each(ref):
+    own, y = with_classes(ref, 10)
+    found = folds_of(own, 5, None, 0)
+    expected = StratifiedKFold(5, shuffle=True, random_state=0).split(np.zeros((N, 1)), y)
+    for fold, (train, test) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(fold.train, train)
+        np.testing.assert_array_equal(fold.test, test)
+        assert y[fold.test].sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("members", "folds"), [(3, 5), (2, 2), (2, 5), (27, 5), (15, 20), (2, N), (15, N)]
+)
+@pytest.mark.parametrize("seed", [0, 1, None])
+def test_a_class_of_few_is_in_every_training_part(ref, members, folds, seed):
+    own, y = with_classes(ref, members)
+    found = folds_of(own, folds, None, seed)
+    assert len(found) == folds
+    assert sorted(row for fold in found for row in fold.test) == list(range(N))
+    for fold in found:
+        assert sorted([*fold.train, *fold.test]) == list(range(N))
+        assert set(y[fold.train]) == {0.0, 1.0}
+    sizes = [fold.test.size for fold in found]
+    assert max(sizes) - min(sizes) <= 1
+    few = [int((y[fold.test] == 1.0).sum()) for fold in found]
+    assert max(few) - min(few) <= 1
+
+
+def test_a_seed_decides_the_folds_of_few(ref):
+    own, _ = with_classes(ref, 3)
+    one, two, other = (
+        [fold.test.tolist() for fold in folds_of(own, 5, None, s)] for s in (0, 0, 1)
+    )
+    assert one == two != other
 
 
 # Paths

@@ -214,11 +214,11 @@ def test_some_of_the_points(ref, path):
 def test_a_downdate_is_the_posterior_of_the_other_rows(data, ref):
     X, y = data
     for i in (0, 7, N - 1):
-        found = downdated(ref.latent, y, i)
+        found = downdated(ref.latent, i)
         mean, cov = posterior_without(X, y, i, VALUES[0])
         close(found.latent_mean, mean)
         close(found.latent_cov.dense(), cov)
-        assert found.noise == ref.latent.noise
+        assert found.likelihood == ref.latent.likelihood
 
 
 def check_target(target, X, y, i, mean, cov, noise):
@@ -241,7 +241,7 @@ def test_projections_are_held_to_the_posterior_of_the_other_rows(data, ref):
         target = single(X[rest], y[rest]).target
         close(left.target.latent_mean, target.latent_mean)
         close(left.target.latent_cov.dense(), target.latent_cov.dense())
-        assert left.noise == pytest.approx(VALUES[0, -1])
+        assert left.likelihood.variance == pytest.approx(VALUES[0, -1])
 
 
 def test_projections_of_draws_are_held_to_their_mixture(data, mixed):
@@ -256,14 +256,14 @@ def test_projections_of_draws_are_held_to_their_mixture(data, mixed):
         left = leaver(i)
         noise = w @ VALUES[:, -1]
         check_target(left.target, X, y, i, mean, second - np.outer(mean, mean), noise)
-        assert left.noise == pytest.approx(noise)
+        assert left.likelihood.variance == pytest.approx(noise)
 
 
 def test_every_draw_is_downdated_by_itself(data, mixed):
     X, y = data
     for parameters, values in zip(mixed.draws.parameters, VALUES, strict=True):
         given = exact.conditioned(mixed.problem, parameters)
-        found = downdated(exact.posterior(mixed.problem, parameters, given), y, 4)
+        found = downdated(exact.posterior(mixed.problem, parameters, given), 4)
         mean, cov = posterior_without(X, y, 4, values)
         close(found.latent_mean, mean)
         close(found.latent_cov.dense(), cov)
@@ -306,7 +306,7 @@ def test_mixtures_weigh_clusters_by_their_draws(data, mixed, trusted, clusters):
                 if names:
                     scales[names] = values[2:]
                 kernel = (values[0], values[1] if names else 0.0, scales, active)
-                diagonal = part.extra + (1 + NUGGET) * part.noise
+                diagonal = part.extra + (1 + NUGGET) * part.likelihood.variance
                 mean, density = predicted(X, y, i, kernel, diagonal)
                 means.append(mean)
                 densities.append(density)

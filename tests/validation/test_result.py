@@ -170,6 +170,51 @@ def test_unknown_statistics_are_refused(path):
             getattr(make(path), method)(["elpd", "auc"])
 
 
+STATS = ("", "_se", "_diff", "_diff_se")
+
+
+@pytest.mark.parametrize(
+    ("cv", "names", "others"),
+    [
+        ("small_cv", ("elpd", "rmse", "r2"), ("mlpd",)),
+        ("class_cv", ("elpd", "mlpd", "accuracy", "auc"), ("brier", "deviance")),
+        ("count_cv", ("elpd", "mlpd", "rmse", "deviance"), ("r2",)),
+    ],
+)
+def test_statistics_follow_the_targets(request, cv, names, others):
+    cv = request.getfixturevalue(cv)
+    table = cv.summary()
+    columns = [name + part for name in names for part in STATS]
+    assert table.columns.tolist() == ["input", "agreement", *columns]
+    reference = cv.reference_summary()
+    assert reference.index.tolist() == [name + part for name in names for part in STATS[:2]]
+    nested = replace(cv, chosen=(3,) * 4).nested_summary()
+    assert nested.columns.tolist() == ["size", *columns]
+    np.testing.assert_allclose(nested.loc["chosen", columns], table.loc[3, columns].astype(float))
+    assert sorted(cv.statistics) == sorted([*names, *others])
+    assert np.isfinite(cv.summary(cv.statistics).iloc[:, 2:]).all(axis=None)
+
+
+def test_statistics_of_other_targets_are_refused(small_cv, class_cv, count_cv):
+    for cv, name, targets in (
+        (small_cv, "accuracy", "real targets"),
+        (class_cv, "rmse", "classes"),
+        (count_cv, "auc", "counts"),
+    ):
+        nested = replace(cv, chosen=(1,) * 4)
+        for ask in (cv.summary, cv.reference_summary, nested.nested_summary):
+            with pytest.raises(ValueError, match=f"stats must be .* not suit {targets}"):
+                ask(name)
+
+
+def test_a_null_model_of_classes_is_worse_by_every_statistic(class_cv):
+    table, full = class_cv.summary(class_cv.statistics), class_cv.reference_summary("auc")["auc"]
+    assert (table.loc[0, ["elpd_diff", "accuracy_diff", "auc_diff"]] < 0.0).all()
+    assert table["auc_diff"][0] == pytest.approx(table["auc"][0] - full)
+    assert (table.loc[0, ["deviance_diff", "brier_diff"]] > 0.0).all()
+    np.testing.assert_allclose(table["deviance"], -2.0 * table["mlpd"])
+
+
 def test_every_prediction_is_in_a_table(path):
     scores = make_scores()
     table = make(path, scores).pointwise

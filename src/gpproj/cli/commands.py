@@ -20,6 +20,7 @@ from gpproj.cli.display import (
     one_line_errors,
     save_plot,
     say,
+    score_table,
     table_of,
 )
 from gpproj.cli.outputs import (
@@ -43,9 +44,6 @@ app = typer.Typer(
 # Some versions of typer have click beside them, some inside: this is its general exception.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 
-COLUMNS = ["input", "agreement", "elpd_diff", "elpd_diff_se", "rmse", "r2"]
-"""Of the summary, that a terminal has room for."""
-
 
 class Experiment(StrEnum):
     """What can be reproduced."""
@@ -55,6 +53,12 @@ class Experiment(StrEnum):
     boston = "boston"
     automobile = "automobile"
     crime = "crime"
+    clusters = "clusters"
+
+
+REPEATS = {Experiment.toy: 200, Experiment.known_truth: 100, Experiment.clusters: 10}
+"""Data sets or splits of experiments; of the others 50."""
+SIMULATED = (Experiment.toy, Experiment.known_truth)
 
 
 def main() -> None:
@@ -99,7 +103,7 @@ def demo(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report says them
         cv = gpproj.validate(ref, path, random_state=0, n_jobs=n_jobs)
-    console.print(table_of("Validated scores by size", cv.summary()[COLUMNS]))
+    console.print(score_table(cv))
     for name, ax in (
         ("error", path.plot()),
         ("score", cv.plot()),
@@ -171,7 +175,7 @@ def select(
     elif talk:
         for text in run.said:
             errors.print(f"warning: {text}", highlight=False)
-        console.print(table_of("Validated scores by size", cv.summary()[COLUMNS]))
+        console.print(score_table(cv))
         console.print(cv.answer(), highlight=False)
         console.print(f"report written to {report}", highlight=False)
 
@@ -208,7 +212,9 @@ def reproduce(
     realisations: Annotated[
         int | None, typer.Option(min=1, help="Simulated data sets (toy: 200, known-truth: 100).")
     ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="Random splits (the other ones).")] = 50,
+    splits: Annotated[
+        int | None, typer.Option(min=1, help="Random splits (the other ones: 50, clusters: 10).")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
 ) -> None:
@@ -219,8 +225,8 @@ def reproduce(
     from gpproj.reproduce import EXPERIMENTS
 
     folder = Path("experiments") / experiment if out is None else out
-    simulated = {Experiment.toy: 200, Experiment.known_truth: 100}
-    repeats = (realisations or simulated[experiment]) if experiment in simulated else splits
+    asked = realisations if experiment in SIMULATED else splits
+    repeats = asked or REPEATS.get(experiment, 50)
     summary = EXPERIMENTS[experiment](folder, repeats, n_jobs=n_jobs)
     console.print(table_of(f"{experiment}: means over {repeats} repetitions", summary))
     console.print(f"written to {folder}", highlight=False)

@@ -16,6 +16,8 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    import gpproj
+
 console = Console()
 errors = Console(stderr=True)
 
@@ -40,6 +42,14 @@ def say(text: str, code: int) -> int:
     line = f"gpproj: {' '.join(text.split())}"
     errors.print(line, highlight=False, markup=False, soft_wrap=True)
     return code
+
+
+def score_table(cv: gpproj.Validation) -> Table:
+    """Lay out the part of a validation's summary that a terminal has room for."""
+    frame = cv.summary()
+    known = ["input", "agreement", "elpd_diff", "elpd_diff_se"]
+    others = [name for name in cv.statistics if name in frame and name not in ("elpd", "mlpd")]
+    return table_of("Validated scores by size", frame[[*known, *others]])
 
 
 def table_of(title: str, frame: pd.DataFrame) -> Table:

@@ -51,8 +51,8 @@ def write_run_report(run: Run, cv: gpproj.Validation, file: Path) -> Path:
 def _tables(cv: gpproj.Validation) -> dict[str, Any]:
     found = {
         "path": cv.path.summary(),
-        "scores": cv.summary(("elpd", "mlpd", "rmse", "r2")),
-        "reference": cv.reference_summary(("elpd", "mlpd", "rmse", "r2")).to_frame(),
+        "scores": cv.summary(cv.statistics),
+        "reference": cv.reference_summary(cv.statistics).to_frame(),
         "pointwise": cv.pointwise,
         "candidates": cv.path.candidates,
         "relevance": gpproj.relevance_table(cv.reference, ("ard", "kl")),

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from gpproj.data.checks import positive
+from gpproj.data.rows import Rows, new_inputs, new_offset, new_target, raw_rows
 from gpproj.data.scaling import Scaling
-from gpproj.data.training import (
-    Columns,
-    TrainingSet,
-    new_inputs,
-    new_target,
-    raw_rows,
-    training_set,
-)
+from gpproj.data.targets import Kind
+from gpproj.data.training import Columns, TrainingSet, training_set
 
 __all__ = [
     "Columns",
+    "Kind",
+    "Rows",
     "Scaling",
     "TrainingSet",
     "new_inputs",
+    "new_offset",
     "new_target",
     "positive",
     "raw_rows",

@@ -44,20 +44,22 @@ def vector(values: Array, argument: str) -> Array:
     if values.ndim == 2 and values.shape[1] == 1:
         return namespace(values).reshape(values, (-1,))
     if values.ndim != 1:
-        raise ValueError(
-            f"{argument} must have one dimension, or a single column; "
-            f"saw shape {tuple(values.shape)}"
-        )
+        raise not_a_vector(tuple(values.shape), argument)
     return values
 
 
-def lengths(y: Array, rows: int) -> None:
-    """One target a row."""
-    if y.shape[0] != rows:
-        raise ValueError(f"X has {rows} rows but y has {y.shape[0]} values")
+def not_a_vector(shape: tuple[int, ...], argument: str) -> ValueError:
+    """Error for data with more than one column, or with none."""
+    return ValueError(f"{argument} must have one dimension, or a single column; saw shape {shape}")
 
 
-def same_order(X: Any, y: Any) -> None:
+def lengths(values: int, rows: int, argument: str) -> None:
+    """One value a row."""
+    if values != rows:
+        raise ValueError(f"X has {rows} rows but {argument} has {values} values")
+
+
+def same_order(X: Any, y: Any, argument: str) -> None:
     """Labelled rows in one order: rows are matched by position, never by label."""
     labelled = is_frame(X) and (is_frame(y) or is_series(y))
     if not (labelled and hasattr(X, "index") and hasattr(y, "index")):
@@ -66,27 +68,61 @@ def same_order(X: Any, y: Any) -> None:
     if left != right and Counter(left) == Counter(right):
         row = next(i for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
         raise ValueError(
-            "X and y have the same index labels in a different order; rows are matched by "
-            f"position, and row {row} is labelled {left[row]} in X but {right[row]} in y; "
-            "align them first, for example with y.loc[X.index]"
+            f"X and {argument} have the same index labels in a different order; rows are matched "
+            f"by position, and row {row} is labelled {left[row]} in X but {right[row]} in "
+            f"{argument}; align them first, for example with {argument}.loc[X.index]"
         )
 
 
 def finite(values: Array, argument: str, names: Sequence[str] = ()) -> None:
     """No NaN, no infinity; `names` are the columns of a table."""
     xp = namespace(values)
-    bad = xp.astype(xp.reshape(~xp.isfinite(values), (-1,)), xp.int64)
-    # The reductions of some libraries refuse empty arrays, as for a submodel without inputs.
-    count = int(xp.sum(bad)) if bad.shape[0] else 0
+    count, first = _counted(~xp.isfinite(values))
     if count == 0:
         return
-    first = int(xp.argmax(bad))
     seen = float(xp.reshape(values, (-1,))[first])
     row, column = divmod(first, len(names)) if names else (first, None)
     place = f"row {row}" if column is None else f"row {row}, column {names[column]!r}"
     raise ValueError(
         f"{argument} must be finite; saw {count} NaN or infinite cells, the first {seen} in {place}"
     )
+
+
+def counts(values: Array, argument: str) -> None:
+    """Whole numbers that are not negative."""
+    xp = namespace(values)
+    bad, first = _counted((values < 0.0) | (values != xp.floor(values)))
+    if bad:
+        raise ValueError(
+            f"{argument} must hold counts, whole numbers from 0 on; saw {bad} others, the first "
+            f"{float(values[first])} in row {first}"
+        )
+
+
+def above_zero(values: Array, argument: str) -> None:
+    """Numbers that are all positive."""
+    bad, first = _counted(values <= 0.0)
+    if bad:
+        raise ValueError(
+            f"{argument} must be positive; saw {bad} values that are not, the first "
+            f"{float(values[first])} in row {first}"
+        )
+
+
+def some_event(counted: Array) -> None:
+    """At least one count that is not zero."""
+    if not bool(namespace(counted).any(counted > 0.0)):
+        raise ValueError("y has no event: every count is 0")
+
+
+def _counted(bad: Array) -> tuple[int, int]:
+    """How many cells are true, and the position of the first one."""
+    xp = namespace(bad)
+    flags = xp.astype(xp.reshape(bad, (-1,)), xp.int64)
+    # The reductions of some libraries refuse empty arrays, as for a submodel without inputs.
+    if flags.shape[0] == 0:
+        return 0, 0
+    return int(xp.sum(flags)), int(xp.argmax(flags))
 
 
 def distinct_rows(inputs: Moments) -> None:

@@ -43,6 +43,11 @@ def is_series(data: Any) -> bool:
     return hasattr(data, "to_numpy") and hasattr(data, "dtype") and not is_frame(data)
 
 
+def is_foreign(data: Any) -> bool:
+    """Whether `data` is an array of a library other than NumPy."""
+    return is_array_api_obj(data) and not isinstance(data, np.ndarray | np.generic)
+
+
 def library(data: Array) -> str:
     """Name of the array library that `data` belongs to, for messages."""
     return type(data).__module__.split(".")[0]
@@ -51,6 +56,13 @@ def library(data: Array) -> str:
 def column_names(frame: Any) -> tuple[str, ...]:
     """Column names of a frame as strings, in order."""
     return tuple(str(label) for label in frame.columns)
+
+
+def read(data: Any, argument: str) -> Array:
+    """A frame with all its columns, or anything else, as a float64 array."""
+    if is_frame(data):
+        return read_columns(data, column_names(data), argument)
+    return read_array(data, argument)
 
 
 def read_columns(frame: Any, names: Sequence[str], argument: str) -> Host:
@@ -119,7 +131,7 @@ def read_array(data: Any, argument: str) -> Array:
         if not _numeric(data.dtype):
             raise TypeError(f"{argument} must hold real numbers; saw a column of {data.dtype}")
         return _column_values(data)
-    if is_array_api_obj(data) and not isinstance(data, np.ndarray | np.generic):
+    if is_foreign(data):
         return _read_foreign(data, argument)
     return _read_host(data, argument)
 

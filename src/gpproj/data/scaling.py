@@ -68,6 +68,7 @@ class Scaling:
     input_scale: Array
     """(d,): one for constant inputs."""
     target_mean: float
+    """Of a target that is not a real number: the centre of its latent function."""
     target_scale: float
 
     @staticmethod
@@ -91,15 +92,22 @@ class Scaling:
         )
 
     @staticmethod
-    def standard(inputs: Moments, target: Moments) -> Scaling:
-        """Scaling to mean zero and variance one; constant inputs are only shifted."""
+    def standard(inputs: Moments, target: Moments | None = None) -> Scaling:
+        """Scaling to mean zero and variance one; constant inputs are only shifted.
+
+        Parameters
+        ----------
+        inputs : Moments
+        target : Moments, optional
+            When not given, the target is left as it is.
+        """
         xp = namespace(inputs.mean)
         one = xp.ones_like(inputs.variance)
         return Scaling(
             input_mean=inputs.mean,
             input_scale=xp.sqrt(xp.where(inputs.varying, inputs.variance, one)),
-            target_mean=float(target.mean),
-            target_scale=math.sqrt(float(target.variance)),
+            target_mean=0.0 if target is None else float(target.mean),
+            target_scale=1.0 if target is None else math.sqrt(float(target.variance)),
         )
 
     def inputs(self, X: Array, positions: Sequence[int] | None = None) -> Array:

@@ -1,24 +1,29 @@
-"""The training set that every model starts from, and new rows that follow its conventions."""
+"""The training set that every model starts from."""
 
 from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
+import numpy as np
 from array_api_compat import device
 
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
-from gpproj.data.scaling import Scaling, indices, moments
-from gpproj.linalg import Array, namespace, to_host
+from gpproj.data.scaling import Scaling, moments
+from gpproj.data.targets import Kind, known_kind, read_exposure, read_target
+from gpproj.linalg import Array, Host, like, namespace, to_host
+
+Centre: TypeAlias = Callable[[Host, Host], float]
+"""From targets and log exposures, `(n,)` each, to the constant that fits them best."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
-    """The inputs of a model: their names and their scaling, without the data."""
+    """The inputs and the target of a model: names, scaling and kind, without the data."""
 
     feature_names: tuple[str, ...]
     named: bool
@@ -26,11 +31,21 @@ class Columns:
     varying: tuple[bool, ...]
     """False for inputs that are constant in the training data."""
     scaling: Scaling
+    kind: Kind = "real"
+    """Of the target: real numbers, two classes as 0 and 1, or counts."""
+    classes: tuple[Any, ...] | None = None
+    """Labels of the two classes in sorted order; the second is the one predicted."""
 
     @property
     def d(self) -> int:
         """Number of inputs."""
         return len(self.feature_names)
+
+    def response(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Predicted mean and variance of the target in the user's units."""
+        if self.kind != "real":  # probabilities, or counts
+            return mean, variance
+        return self.scaling.restore_mean(mean), self.scaling.restore_variance(variance)
 
     def positions(self, inputs: Iterable[str | int]) -> tuple[int, ...]:
         """Positions of inputs given by name or by position; an empty list is no inputs.
@@ -76,14 +91,16 @@ class Columns:
         return position
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingSet(Columns):
     """Training data on the model's scale, with the names and the scaling they came with."""
 
     X: Array
     """(n, d), on the model's scale."""
     y: Array
-    """(n,), on the model's scale."""
+    """(n,), on the model's scale: 0 and 1 for classes, counts as they are."""
+    offset: Array | None = None
+    """(n,): what is added to the latent function, log exposure plus centre; None for real y."""
 
     @property
     def n(self) -> int:
@@ -92,12 +109,26 @@ class TrainingSet(Columns):
 
     @property
     def columns(self) -> Columns:
-        """The names and the scaling alone."""
-        return Columns(self.feature_names, self.named, self.varying, self.scaling)
+        """All but the data."""
+        return Columns(
+            feature_names=self.feature_names,
+            named=self.named,
+            varying=self.varying,
+            scaling=self.scaling,
+            kind=self.kind,
+            classes=self.classes,
+        )
 
 
 def training_set(
-    X: Any, y: Any, *, standardize: bool, feature_names: Sequence[str] | None = None
+    X: Any,
+    y: Any,
+    *,
+    standardize: bool,
+    feature_names: Sequence[str] | None = None,
+    kind: Kind = "real",
+    exposure: Any = None,
+    centre: Centre | None = None,
 ) -> TrainingSet:
     """Check, name and (if asked to) standardise training data.
 
@@ -107,11 +138,21 @@ def training_set(
         Real numbers, integers or booleans. Arrays of array-API libraries other than NumPy stay
         in their library; everything else becomes NumPy.
     y : series, array or list (n,)
-        A single column is accepted too. Rows are matched to `X` by position.
+        A single column is accepted too. Rows are matched to `X` by position. Real numbers, labels
+        of two classes (strings, booleans or numbers) or counts, as `kind` says.
     standardize : bool
-        Scale inputs and target to mean zero and (population) variance one.
+        Scale inputs, and targets that are real, to mean zero and (population) variance one.
     feature_names : sequence of str, optional
         Names of the columns of an array.
+    kind : {"real", "binary", "count"}
+        Classes become 0 and 1 in the sorted order of their labels; counts stay as they are.
+    exposure : series, array or list (n,), optional
+        For counts: the time, the area or the people that each of them comes from; all one when
+        not given.
+    centre : callable, optional
+        For targets that are not real, if `standardize`: from targets and log exposures (both
+        NumPy) to a constant. It takes the place of the target's mean in the scaling, and offsets
+        contain it; zero when not given.
 
     Returns
     -------
@@ -125,152 +166,57 @@ def training_set(
     >>> training.X
     array([[-1., -1.],
            [ 1.,  1.]])
+    >>> training = training_set([[0], [2]], ["yes", "no"], standardize=True, kind="binary")
+    >>> training.y, training.classes
+    (array([1., 0.]), ('no', 'yes'))
     """
-    values = _read_inputs(X)
+    kind = known_kind(kind)
+    values = frames.read(X, "X")
     checks.table(values, "X")
     checks.training_size(values)
     names, named = _names(X, values.shape[1], feature_names)
-    target = frames.move(_read_target(y), beside=values, argument="y", home="X")
-    checks.lengths(target, values.shape[0])
-    checks.same_order(X, y)
     checks.finite(values, "X", names)
-    checks.finite(target, "y")
+    rows = int(values.shape[0])
+    read = read_target(y, kind, rows)
+    target = frames.move(read.values, beside=values, argument="y", home="X")
+    checks.same_order(X, y, "y")
+    log_exposure = _log_exposure(X, values, exposure, kind)
     seen_inputs, seen_target = moments(values), moments(target)
-    checks.varying_target(seen_target)
+    if kind == "real":
+        checks.varying_target(seen_target)
+    if kind == "count":
+        checks.some_event(target)
     checks.distinct_rows(seen_inputs)
     checks.representable(seen_inputs, "X", names)
     checks.representable(seen_target, "y")
     varying = tuple(bool(varies) for varies in to_host(seen_inputs.varying))
     _warn_constant(names, varying)
     if standardize:
-        scaling = Scaling.standard(seen_inputs, seen_target)
+        scaling = Scaling.standard(seen_inputs, seen_target if kind == "real" else None)
     else:
         scaling = Scaling.identity(len(names), namespace(values), device(values))
+    if kind != "real" and standardize and centre is not None:
+        scaling = replace(scaling, target_mean=float(centre(to_host(target), log_exposure)))
     return TrainingSet(
         X=scaling.inputs(values),
-        y=scaling.target(target),
+        y=scaling.target(target) if kind == "real" else target,
+        offset=None if kind == "real" else like(log_exposure + scaling.target_mean, values),
         feature_names=names,
         named=named,
         varying=varying,
         scaling=scaling,
+        kind=kind,
+        classes=read.classes,
     )
 
 
-def raw_rows(training: TrainingSet, rows: Any) -> tuple[Any, Array]:
-    """Return some of the training rows as the user gave them: inputs and targets.
-
-    Parameters
-    ----------
-    training : TrainingSet
-    rows : int array `(m,)`
-
-    Returns
-    -------
-    frame or array `(m, d)`, array `(m,)`
-        A pandas frame if the inputs had names.
-
-    Examples
-    --------
-    >>> training = training_set([[0.0], [2.0], [4.0]], [1.0, 3.0, 8.0], standardize=True)
-    >>> raw_rows(training, [2])
-    (array([[4.]]), array([8.]))
-    """
-    xp, scaling = namespace(training.X), training.scaling
-    chosen = indices(rows, like=training.X)
-    X = xp.take(training.X, chosen, axis=0) * scaling.input_scale + scaling.input_mean
-    y = scaling.restore_mean(xp.take(training.y, chosen, axis=0))
-    if not training.named:
-        return X, y
-    import pandas as pd
-
-    return pd.DataFrame(to_host(X), columns=list(training.feature_names)), y
-
-
-def new_inputs(training: Columns, X: Any, inputs: Iterable[str | int] | None = None) -> Array:
-    """Read new rows on the model's scale.
-
-    Parameters
-    ----------
-    training : TrainingSet or Columns
-        Whose names, library and scaling the rows follow.
-    X : frame, array or nested lists (m, d)
-        Frames are read by column name, in any order and among other columns, if the training
-        data had names. Everything else is read by position; with `inputs`, it may have just
-        those columns, in that order.
-    inputs : iterable of str or int, optional
-        The columns wanted, in this order; all d when not given.
-
-    Returns
-    -------
-    Array (m, d) or (m, len(inputs))
-
-    Examples
-    --------
-    >>> training = training_set([[0.0, 1.0], [2.0, 5.0]], [1.0, 3.0], standardize=True)
-    >>> new_inputs(training, [[3.0, 3.0]], inputs=["x1"])
-    array([[0.]])
-    """
-    wanted = tuple(range(training.d)) if inputs is None else training.positions(inputs)
-    names = tuple(training.feature_names[position] for position in wanted)
-    if training.named and frames.is_frame(X):
-        values = frames.read_columns(X, names, "X")
-        checks.table(values, "X")
-    else:
-        values = _read_inputs(X)
-        checks.table(values, "X")
-        columns = values.shape[1]
-        if columns == training.d:
-            chosen = indices(wanted, like=values)
-            values = namespace(values).take(values, chosen, axis=1)
-        elif columns != len(wanted):
-            allowed = f"{training.d}" if inputs is None else f"{training.d} or {len(wanted)}"
-            raise ValueError(
-                f"X must have {allowed} columns ({listed(training.feature_names)}); saw {columns}"
-            )
-    checks.finite(values, "X", names)
-    home = training.scaling.input_mean
-    values = frames.move(values, beside=home, argument="X", home="the training set")
-    return training.scaling.inputs(values, wanted)
-
-
-def new_target(training: Columns, y: Any, rows: int) -> Array:
-    """Read targets of new rows, in the user's units.
-
-    Parameters
-    ----------
-    training : TrainingSet or Columns
-        Whose library the targets follow.
-    y : series, array or list (rows,)
-    rows : int
-        How many rows of new inputs they belong to.
-
-    Returns
-    -------
-    Array (rows,)
-
-    Examples
-    --------
-    >>> training = training_set([[0.0], [2.0]], [1.0, 3.0], standardize=True)
-    >>> new_target(training, [5], rows=1)
-    array([5.])
-    """
-    values = _read_target(y)
-    checks.lengths(values, rows)
-    checks.finite(values, "y")
-    home = training.scaling.input_mean
-    return frames.move(values, beside=home, argument="y", home="the training set")
-
-
-def _read_inputs(X: Any) -> Array:
-    if frames.is_frame(X):
-        return frames.read_columns(X, frames.column_names(X), "X")
-    return frames.read_array(X, "X")
-
-
-def _read_target(y: Any) -> Array:
-    if frames.is_frame(y):
-        return checks.vector(frames.read_columns(y, frames.column_names(y), "y"), "y")
-    return checks.vector(frames.read_array(y, "y"), "y")
+def _log_exposure(X: Any, values: Array, exposure: Any, kind: Kind) -> Host:
+    rows = int(values.shape[0])
+    read = read_exposure(exposure, kind, rows)
+    if read is None:
+        return np.zeros(rows)
+    checks.same_order(X, exposure, "exposure")
+    return np.log(to_host(frames.move(read, beside=values, argument="exposure", home="X")))
 
 
 def _names(X: Any, d: int, feature_names: Sequence[str] | None) -> tuple[tuple[str, ...], bool]:

@@ -28,6 +28,28 @@ AUTOMOBILE_LEVELS = {
 }
 
 
+# From OpenML's names to those of the files.
+HEART_NAMES = {
+    "chest": "cp",
+    "resting_blood_pressure": "trestbps",
+    "serum_cholestoral": "chol",
+    "fasting_blood_sugar": "fbs",
+    "resting_electrocardiographic_results": "restecg",
+    "maximum_heart_rate_achieved": "thalach",
+    "exercise_induced_angina": "exang",
+    "number_of_major_vessels": "ca",
+}
+PIMA_NAMES = {
+    "preg": "pregnancies",
+    "plas": "glucose",
+    "pres": "blood_pressure",
+    "skin": "skin_thickness",
+    "insu": "insulin",
+    "mass": "bmi",
+    "pedi": "pedigree",
+}
+
+
 def boston_table(raw: Any) -> Any:
     """Boston table with our column names from OpenML's, whose `CHAS` and `RAD` are categories.
 
@@ -71,6 +93,42 @@ def automobile_table(raw: Any) -> Any:
     for name, levels in AUTOMOBILE_LEVELS.items():
         columns |= {f"{name}={level}": cells[name] == level for level in levels}
     return floats(pd.DataFrame(columns | {"price": cells["price"]}))
+
+
+def heart_table(raw: Any) -> Any:
+    """Statlog heart table with the names and labels of UCI's from OpenML's.
+
+    Parameters
+    ----------
+    raw : pandas frame (270, 14)
+        Whose `class` is `absent` or `present`.
+
+    Returns
+    -------
+    pandas frame (270, 14)
+        13 inputs and `class`, 1 absent and 2 present, in float64.
+    """
+    return _labelled(raw.rename(columns=HEART_NAMES), {"absent": 1, "present": 2})
+
+
+def pima_table(raw: Any) -> Any:
+    """Pima diabetes table with our column names from OpenML's.
+
+    Parameters
+    ----------
+    raw : pandas frame (768, 9)
+        Whose `class` is `tested_negative` or `tested_positive`.
+
+    Returns
+    -------
+    pandas frame (768, 9)
+        8 inputs and `class`, 0 negative and 1 positive, in float64.
+    """
+    return _labelled(raw.rename(columns=PIMA_NAMES), {"tested_negative": 0, "tested_positive": 1})
+
+
+def _labelled(table: Any, labels: dict[str, int]) -> Any:
+    return floats(table.assign(**{"class": table["class"].astype(object).map(labels)}))
 
 
 def floats(table: Any) -> Any:

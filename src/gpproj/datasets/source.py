@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +16,17 @@ FILE_CHECKSUMS = {
     "boston.csv": "b9f88f3463a208dadd78546f0fb9ddacfa4897b4c92dd1b8269734f000fe377c",
     "automobile_p38_n193.csv": "4ef588feeb104e1e8c05c83423d3f9addc4c64a984f9275f92df99ebf8e73cd0",
     "crime_p102_n1992.csv": "8d1b0c1c4c27eb6aac0e981dd3969ef5d3ceae238074d1d315a95e49157ee44a",
+    "heart_statlog.csv": "c9808f823ef39189d83abd231511c75e5b2da0cd6ce6c67e83e819cb8429195a",
+    "pima.csv": "106308938972a63b288414947915414187f95fc8e286980ad70da7ef9fa6f14e",
+    "bike_day.csv": "537e98e2c8b8f53e3094d953f847788b1dc224764a4a1e538b3e1ec4e30dac8a",
 }
 
 # `content_checksum` of the same tables, for data that come as numbers and not as these files.
 CONTENT_CHECKSUMS = {
     "boston.csv": "5961a651d09e055b25ec65ad71458917211a4210da1b4fe2707845dd9e583343",
     "automobile_p38_n193.csv": "6f10cf5e5ff301d66711d06bff4c46dfd4e44a35d0463aefa4f00eca28d4beeb",
+    "heart_statlog.csv": "7bee339569b46e8ca6da6592e46aba3219141b579d66730f47018df92bc1ceb2",
+    "pima.csv": "72e480e3018aff79b9be475312826d1918476e4504e77f633a44d42687f8a921",
 }
 
 
@@ -34,7 +39,12 @@ class Dataset(NamedTuple):
     """(n,): an array or a pandas series."""
 
 
-def load_table(file: str, data_dir: str | Path | None, otherwise: Callable[[], Any]) -> Any:
+def load_table(
+    file: str,
+    data_dir: str | Path | None,
+    otherwise: Callable[[], Any],
+    drop: Sequence[str] = (),
+) -> Any:
     """Table from a folder, or from elsewhere where no folder is named; verified either way.
 
     Parameters
@@ -45,6 +55,8 @@ def load_table(file: str, data_dir: str | Path | None, otherwise: Callable[[], A
         Folder; None is the folder in the environment variable `GPPROJ_DATA`.
     otherwise : callable
         Makes the same table where there is no folder.
+    drop : sequence of str
+        Columns of the file that are left out; they need not be numbers.
 
     Returns
     -------
@@ -52,11 +64,11 @@ def load_table(file: str, data_dir: str | Path | None, otherwise: Callable[[], A
     """
     folder = data_dir or os.environ.get("GPPROJ_DATA")
     if folder:
-        return read_table(Path(folder).expanduser(), file)
+        return read_table(Path(folder).expanduser(), file, drop)
     return verified(otherwise(), file)
 
 
-def read_table(folder: Path, file: str) -> Any:
+def read_table(folder: Path, file: str, drop: Sequence[str] = ()) -> Any:
     """Read a known file in float64, after comparing its sha256."""
     import pandas as pd
 
@@ -72,7 +84,7 @@ def read_table(folder: Path, file: str) -> Any:
             f"{path} is not the file it should be: its sha256 is {seen}, expected {expected}"
         )
     # As text first: not every version of pandas reads decimals to the last bit by itself.
-    return floats(pd.read_csv(io.BytesIO(content), dtype=str))
+    return floats(pd.read_csv(io.BytesIO(content), dtype=str).drop(columns=list(drop)))
 
 
 def download(data_id: int) -> Any:

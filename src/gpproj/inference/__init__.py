@@ -1,1 +1,129 @@
 """Posterior and log evidence at given hyperparameters, one algorithm a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from gpproj.inference import approximation, ep, exact, laplace, sites
+from gpproj.inference.approximation import Approximate, ConvergenceWarning, Memory
+from gpproj.inference.problem import (
+    NUGGET,
+    Conditioned,
+    Evidence,
+    Latent,
+    LeaveOneOut,
+    Marginals,
+    Method,
+    Observed,
+    Problem,
+    Sites,
+)
+from gpproj.likelihoods import Gaussian, Likelihood
+from gpproj.linalg import Host, like
+
+__all__ = [
+    "NUGGET",
+    "Conditioned",
+    "ConvergenceWarning",
+    "Evidence",
+    "Latent",
+    "LeaveOneOut",
+    "Marginals",
+    "Method",
+    "Observed",
+    "Problem",
+    "Sites",
+    "approximate_with",
+    "conditioned",
+    "leave_one_out",
+    "log_evidence",
+    "method_of",
+    "posterior",
+]
+
+APPROXIMATIONS: dict[Method, Approximate] = {
+    "laplace": laplace.approximate,
+    "ep": ep.approximate,
+}
+
+
+def method_of(inference: str, likelihood: Likelihood) -> Method:
+    """Return the algorithm for a likelihood: "auto" chooses, and what does not suit is refused.
+
+    Examples
+    --------
+    >>> from gpproj.likelihoods import Bernoulli, Poisson
+    >>> method_of("auto", Bernoulli()), method_of("auto", Poisson())
+    ('ep', 'laplace')
+    """
+    gaussian = isinstance(likelihood, Gaussian)
+    if inference == "auto":
+        if gaussian:
+            return "exact"
+        return "ep" if likelihood.kind == "binary" else "laplace"
+    if inference not in get_args(Method):
+        raise ValueError(f'inference must be "auto", "exact", "laplace" or "ep", got {inference!r}')
+    if (inference == "exact") != gaussian:
+        raise ValueError(
+            f'inference="{inference}" does not suit {likelihood!r}: Gaussian noise is exact, '
+            "everything else is approximated"
+        )
+    if inference == "ep" and not likelihood.log_concave:
+        raise ValueError(
+            f'inference="ep" is not reliable for {likelihood!r}, whose log density is not '
+            'concave; use "laplace"'
+        )
+    method: Method = inference  # type: ignore[assignment]  # one of them, as was just seen
+    return method
+
+
+def approximate_with(method: Method) -> Approximate:
+    """Return the function that approximates a posterior."""
+    return APPROXIMATIONS[method]
+
+
+def log_evidence(
+    problem: Problem,
+    parameters: Host,
+    memory: Memory | None = None,
+    lanes: Sequence[int] | None = None,
+) -> Evidence:
+    """Return the log evidence and its gradient for a batch of parameter vectors.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : array `(b, p)`
+    memory : dict, optional
+        Where approximations keep the sites that each lane ended with, to start from them when it
+        is asked for again; the same dict in every call of one optimisation.
+    lanes : sequence of int, optional
+        Names of the lanes in the memory.
+    """
+    if problem.method == "exact":
+        return exact.log_marginal_likelihood(problem, parameters)
+    approximate = APPROXIMATIONS[problem.method]
+    return approximation.log_evidence(problem, parameters, approximate, memory, lanes)
+
+
+def conditioned(problem: Problem, parameters: Host) -> Conditioned:
+    """Condition on the targets at one parameter vector, `(p,)`."""
+    if problem.method == "exact":
+        return exact.conditioned(problem, parameters)
+    return approximation.conditioned(problem, parameters, APPROXIMATIONS[problem.method])
+
+
+def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
+    """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
+    if problem.method == "exact":
+        return exact.posterior(problem, parameters, given)
+    return approximation.posterior(problem, parameters, given)
+
+
+def leave_one_out(problem: Problem, likelihood: Likelihood, given: Conditioned) -> LeaveOneOut:
+    """Predict every target from all the others, hyperparameters and sites held."""
+    if given.marginals is None:
+        return exact.leave_one_out(problem.y, given.coefficients, given.root)
+    found = sites.leave_one_out(problem.observed(likelihood), given.marginals, given.sites)
+    return LeaveOneOut(*(like(part, problem.y) for part in found))

@@ -11,13 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gpproj.kernels import Kernel
+from gpproj.inference.problem import (
+    Conditioned,
+    Evidence,
+    Latent,
+    LeaveOneOut,
+    Problem,
+    Sites,
+)
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import (
     Array,
     DenseCovariance,
@@ -39,81 +45,6 @@ from gpproj.linalg import (
 
 Differentiate: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array]]
 """From `(alpha, A^-1, log|A|)` to `-2 log p` and its derivative in `A`, `(b,)` and `(b, n, n)`."""
-
-NUGGET = 1e-4
-"""The common nugget as a fraction of the noise variance.
-
-It belongs to the prior of every reference and every submodel. Without it divergences between
-near-singular Gaussians are decided by jitter.
-"""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Data and structure of an exact Gaussian process; the values come with each call.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Gives the structure; its own values are not used.
-    X : array `(n, d)`
-    y : array `(n,)`
-    mask : bool array `(d,)`
-        Inputs that are in.
-    nugget : float
-        Variance of the nugget as a fraction of the noise variance.
-    """
-
-    kernel: Kernel
-    X: Array
-    y: Array
-    mask: NDArray[np.bool_]
-    nugget: float = NUGGET
-
-    def masks(self, lanes: int) -> NDArray[np.bool_]:
-        """Return the mask of every lane, `(b, d)`."""
-        return np.broadcast_to(self.mask, (lanes, self.mask.shape[0]))
-
-
-class Evidence(NamedTuple):
-    """An objective of the hyperparameters, lane by lane, on the host."""
-
-    value: Host
-    """`(b,)`; minus infinity in lanes whose covariance could not be factorised."""
-    gradient: Host
-    """`(b, p)` with respect to the log parameters."""
-
-
-class LeaveOneOut(NamedTuple):
-    """Predictions of every `y_i` from all the others, hyperparameters held."""
-
-    mean: Array
-    """`(n,)`."""
-    variance: Array
-    """`(n,)`, of `y_i` itself: noise included."""
-    log_density: Array
-    """`(n,)`."""
-
-
-class Conditioned(NamedTuple):
-    """A process given `y`: what its predictions are made of."""
-
-    coefficients: Array
-    """`A^-1 y`, `(n,)`."""
-    root: Array
-    """`(n, n)`, with `A^-1 = root' root`."""
-    log_marginal_likelihood: float
-
-
-class Latent(NamedTuple):
-    """The latent function at the training inputs given `y`."""
-
-    latent_mean: Array
-    """`(n,)`."""
-    latent_cov: DenseCovariance
-    """`(n, n)`."""
-    noise: float
-    """Noise variance."""
 
 
 def log_marginal_likelihood(problem: Problem, parameters: Host) -> Evidence:
@@ -215,7 +146,15 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
     fit = namespace(alpha).sum(problem.y * alpha)
     constant = problem.y.shape[0] * math.log(2 * math.pi)
     value = -0.5 * float(fit + log_determinant(factor)[0] + constant)
-    return Conditioned(alpha, inverse_root(factor)[0, :, :], value)
+    sites = sites_of(problem, problem.likelihood_at(parameters))
+    return Conditioned(alpha, inverse_root(factor)[0, :, :], value, sites)
+
+
+def sites_of(problem: Problem, likelihood: Likelihood) -> Sites:
+    """Return the likelihood of Gaussian noise as sites: tau = 1 / sigma^2, nu = tau y."""
+    observed = problem.observed(likelihood)
+    precision = np.full_like(observed.y, 1.0 / likelihood.unit(observed.y))
+    return Sites(precision, precision * observed.y)
 
 
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
@@ -239,7 +178,8 @@ def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     return Latent(
         latent_mean=problem.y - noise * given.coefficients,
         latent_cov=DenseCovariance(noise * (identity - noise * A_inverse)),
-        noise=noise,
+        likelihood=problem.likelihood_at(parameters),
+        sites=given.sites,
     )
 
 

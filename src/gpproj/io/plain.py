@@ -24,7 +24,7 @@ from gpproj.kernels import (
     Sum,
     Zero,
 )
-from gpproj.likelihoods import Gaussian
+from gpproj.likelihoods import Bernoulli, Gaussian, NegativeBinomial, Poisson, StudentT
 from gpproj.priors import Gamma, InverseGamma, LogNormal, LogUniform
 
 ARGUMENTS: dict[type, tuple[str, ...]] = {
@@ -41,6 +41,10 @@ ARGUMENTS: dict[type, tuple[str, ...]] = {
     LogNormal: ("median", "sigma"),
     LogUniform: ("lower", "upper"),
     Gaussian: ("variance",),
+    Bernoulli: ("link",),
+    Poisson: (),
+    NegativeBinomial: ("dispersion",),
+    StudentT: ("variance", "degrees"),
 }
 """Everything that can be saved, and the arguments that make it."""
 

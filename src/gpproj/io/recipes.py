@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 RECIPE = "recipe"
 """Says that a setting is a recipe itself: a path that extends another knows how that was found."""
 
-NO_SETTINGS = frozenset({"X", "y", "reference", "checkpoint", "extend"})
+NO_SETTINGS = frozenset({"X", "y", "exposure", "reference", "checkpoint", "extend"})
 """Arguments that no file may give: data, and files that would be written."""
 
 

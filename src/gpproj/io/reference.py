@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Columns, Scaling, TrainingSet
-from gpproj.inference.exact import Conditioned, Latent
+from gpproj.inference import Conditioned, Latent, Marginals, Problem, Sites
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
+from gpproj.likelihoods import Gaussian
 from gpproj.linalg import DenseCovariance, to_host
 from gpproj.optimise import Outcome
 from gpproj.reference import Draws, Reference
+from gpproj.reference.conditioning import problem_of
 from gpproj.reference.diagnostics import describe
 from gpproj.store import Stored
 
@@ -28,11 +30,13 @@ def stored_reference(reference: Reference) -> Stored:
     content = {
         **columns.content,
         "structure": plain(reference.structure),
-        "nugget": reference.nugget,
+        "likelihood": plain(reference.problem.likelihood),
+        "method": reference.problem.method,
+        "nugget": reference.problem.nugget,
         "prior": plain(reference.prior),
         "recipe": plain_recipe(reference.recipe),
-        "noise": float(latent.noise),
-        "log_marginal_likelihood": float(central.log_marginal_likelihood),
+        "latent_likelihood": plain(latent.likelihood),
+        "log_evidence": float(central.log_evidence),
         "chains": None,
     }
     arrays: dict[str, NDArray[Any]] = {
@@ -45,7 +49,13 @@ def stored_reference(reference: Reference) -> Stored:
         "latent_cov": to_host(latent.latent_cov.dense()),
         "coefficients": to_host(central.coefficients),
         "root": to_host(central.root),
+        **_prefixed("latent_site", latent.sites._asdict()),
+        **_prefixed("site", central.sites._asdict()),
     }
+    if training.offset is not None:
+        arrays["offset"] = to_host(training.offset)
+    if central.marginals is not None:
+        arrays |= _prefixed("marginal", central.marginals._asdict())
     if reference.optimum is not None:
         arrays |= _prefixed("optimum", reference.optimum._asdict())
     if reference.posterior is not None:
@@ -57,36 +67,70 @@ def stored_reference(reference: Reference) -> Stored:
 
 def reference_from(found: Stored) -> Reference:
     """Return the reference that was stored."""
-    content, arrays = found
-    training = TrainingSet(**vars(columns_from(found)), X=arrays["X"], y=arrays["y"])
-    structure = restored(content["structure"])
+    content, arrays = _upgraded(found)
+    columns = columns_from(found)
+    training = TrainingSet(
+        **vars(columns), X=arrays["X"], y=arrays["y"], offset=arrays.get("offset")
+    )
+    problem = problem_of(
+        training,
+        restored(content["structure"]),
+        restored(content["likelihood"]),
+        content["method"],
+        content["nugget"],
+    )
     draws = Draws(arrays["parameters"], arrays["weights"])
-    optimum = _with_prefix("optimum", arrays)
+    optimum, marginals = _with_prefix("optimum", arrays), _with_prefix("marginal", arrays)
     reference = Reference(
         training=training,
-        structure=structure,
+        problem=problem,
         draws=draws,
-        nugget=content["nugget"],
         recipe=recipe_of(content["recipe"]),
         optimum=Outcome(**optimum) if optimum else None,
         prior=restored(content["prior"]),
-        posterior=_posterior(content["chains"], training, structure, draws, arrays),
+        posterior=_posterior(content["chains"], training, problem, draws, arrays),
     )
-    covariance = DenseCovariance(arrays["latent_cov"])
     computed = {
-        "latent": Latent(arrays["latent_mean"], covariance, content["noise"]),
+        "latent": Latent(
+            arrays["latent_mean"],
+            DenseCovariance(arrays["latent_cov"]),
+            restored(content["latent_likelihood"]),
+            Sites(**_with_prefix("latent_site", arrays)),
+        ),
         "_central": Conditioned(
-            arrays["coefficients"], arrays["root"], content["log_marginal_likelihood"]
+            arrays["coefficients"],
+            arrays["root"],
+            content["log_evidence"],
+            Sites(**_with_prefix("site", arrays)),
+            Marginals(**marginals) if marginals else None,
         ),
     }
     vars(reference).update(computed)  # as if they had been asked for already
     return reference
 
 
+def _upgraded(found: Stored) -> Stored:
+    """Return what the first format would have said if it had known likelihoods."""
+    content, arrays = found
+    if "likelihood" in content:
+        return found
+    noise = content["noise"]
+    content = {
+        **content,
+        "likelihood": plain(Gaussian()),
+        "method": "exact",
+        "latent_likelihood": plain(Gaussian(noise)),
+        "log_evidence": content["log_marginal_likelihood"],
+    }
+    precision = np.full_like(arrays["y"], 1.0 / noise)
+    sites = {"precision": precision, "shift": precision * arrays["y"]}
+    return Stored(content, arrays | _prefixed("latent_site", sites) | _prefixed("site", sites))
+
+
 def _posterior(
     chains: int | None,
     training: TrainingSet,
-    structure: Any,
+    problem: Problem,
     draws: Draws,
     arrays: dict[str, NDArray[Any]],
 ) -> Any:
@@ -95,7 +139,7 @@ def _posterior(
         return None
     parameters = draws.parameters.reshape(chains, -1, draws.parameters.shape[1])
     try:
-        return describe(training, structure, parameters, _with_prefix("statistic", arrays) or None)
+        return describe(training, problem, parameters, _with_prefix("statistic", arrays) or None)
     except ImportError:
         return None
 
@@ -109,6 +153,8 @@ def stored_columns(columns: Columns) -> Stored:
         "varying": plain(columns.varying),
         "target_mean": scaling.target_mean,
         "target_scale": scaling.target_scale,
+        "kind": columns.kind,
+        "classes": plain(columns.classes),
     }
     arrays = {
         "input_mean": to_host(scaling.input_mean),
@@ -130,6 +176,8 @@ def columns_from(found: Stored) -> Columns:
             content["target_mean"],
             content["target_scale"],
         ),
+        kind=content.get("kind", "real"),  # the first format knew no other
+        classes=restored(content.get("classes")),
     )
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gpproj.io.plain import plain, restored
 from gpproj.io.reference import columns_from, stored_columns
+from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import to_host
 from gpproj.prediction import LatentPredictor
 from gpproj.projection import Submodel
@@ -28,7 +29,7 @@ def stored_submodel(submodel: Submodel) -> Stored:
         parts.append(
             {
                 "weight": float(part.weight),
-                "noise": float(part.noise),
+                "likelihood": plain(part.likelihood),
                 "extra": float(part.extra),
                 "kernel": plain(own.kernel),
                 "diagonal": float(own.extra),
@@ -57,6 +58,13 @@ def submodel_from(found: Stored) -> Submodel:
             root=arrays[f"root_{place}"],
             extra=part["diagonal"],
         )
-        parts.append(Part(part["weight"], predictor, part["noise"], part["extra"]))
+        parts.append(Part(part["weight"], predictor, _likelihood(part), part["extra"]))
     facts = {name: restored(content[name]) for name in FACTS}
     return Submodel(**facts, data_columns=columns_from(found), parts=tuple(parts))
+
+
+def _likelihood(part: dict[str, Any]) -> Likelihood:
+    if "noise" in part:  # the first format knew Gaussian noise alone
+        return Gaussian(part["noise"])
+    found: Likelihood = restored(part["likelihood"])
+    return found

@@ -20,6 +20,10 @@ SCORES = {
     "mlpd": "mean log predictive density",
     "rmse": "root mean squared error",
     "r2": "explained share of the variance",
+    "accuracy": "share of the classes that were right",
+    "auc": "area under the ROC curve",
+    "brier": "Brier score",
+    "deviance": "mean deviance",
 }
 
 
@@ -69,7 +73,9 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
     Parameters
     ----------
     cv : Validation
-    stat : {"elpd", "mlpd", "rmse", "r2"}
+    stat : str
+        One of `cv.statistics`: "elpd", "mlpd"; "rmse", "r2" of real targets and counts; "accuracy",
+        "auc", "brier" of classes; "deviance" of classes and counts.
     ax : matplotlib Axes, optional
 
     Returns

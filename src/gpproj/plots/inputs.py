@@ -137,7 +137,7 @@ def effects(
     array of matplotlib Axes
         One for each input.
     """
-    X, _ = raw_rows(reference.training, _rows_of(reference, rows))
+    X = raw_rows(reference.training, _rows_of(reference, rows)).X
     own = effect_table(submodel, X, inputs, points)
     names = list(dict.fromkeys(own["input"]))
     if not names:

@@ -12,12 +12,20 @@ LogNormal(median=2.0, sigma=0.5)
 
 from __future__ import annotations
 
-from gpproj.priors.bounds import NOISE_LIMITS, Bounds, Scales, bounds, in_data_units, scales
+from gpproj.priors.bounds import (
+    OBSERVATION_LIMITS,
+    Bounds,
+    Scales,
+    bounds,
+    in_data_units,
+    log_units,
+    scales,
+)
 from gpproj.priors.distributions import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
 from gpproj.priors.joint import LogPrior, Prior, PriorLike, prior_of, weak
 
 __all__ = [
-    "NOISE_LIMITS",
+    "OBSERVATION_LIMITS",
     "Bounds",
     "Distribution",
     "Gamma",
@@ -30,6 +38,7 @@ __all__ = [
     "Scales",
     "bounds",
     "in_data_units",
+    "log_units",
     "prior_of",
     "scales",
     "weak",

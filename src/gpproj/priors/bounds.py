@@ -6,6 +6,7 @@ optima at infinity; bounds wide enough not to matter where the data speak make b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +27,8 @@ Functions that are linear in some inputs need large signal variances together wi
 length-scales: signal standard deviations of 150 are ordinary.
 """
 
-NOISE_LIMITS = (1e-6, 1e1)
-"""Smallest and largest noise variance, in units of the target's variance."""
+OBSERVATION_LIMITS = {"noise_variance": (1e-6, 1e1), "dispersion": (1e-6, 1e2)}
+"""Smallest and largest value of the likelihoods' parameters, variances in units of the target's."""
 
 
 class Scales(NamedTuple):
@@ -36,9 +37,9 @@ class Scales(NamedTuple):
     inputs: Host
     """`(d,)`: standard deviation of each input, one for constant inputs."""
     level: float
-    """Mean square of the target."""
+    """Mean square of the target, or of the constant latent function of classes and counts."""
     spread: float
-    """Variance of the target."""
+    """Variance of the target; one for classes and counts, whose latent scale is that of a link."""
 
 
 class Bounds(NamedTuple):
@@ -61,7 +62,17 @@ def scales(training: TrainingSet) -> Scales:
     """Return the scale of a training set, which is not one unless it was standardised."""
     X, y = to_host(training.X), to_host(training.y)
     spread = np.where(training.varying, np.std(X, axis=0), 1.0)
-    return Scales(spread, float(np.mean(y**2)), float(np.var(y)))
+    if training.kind == "real":
+        return Scales(spread, float(np.mean(y**2)), float(np.var(y)))
+    if training.kind == "binary":
+        return Scales(spread, 1.0, 1.0)
+    expected = float(np.mean(np.exp(to_host(training.offset))))
+    return Scales(spread, float(np.log(np.mean(y) / expected)) ** 2, 1.0)
+
+
+def log_units(names: Sequence[str], units: Scales) -> Host:
+    """Return the log unit of parameters that are not a kernel's: the spread, if variances."""
+    return np.array([np.log(units.spread) if name.endswith("variance") else 0.0 for name in names])
 
 
 def in_data_units(kernel: Kernel, units: Scales, relative: dict[str, float]) -> Host:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
-from gpproj.priors.bounds import LIMITS, NOISE_LIMITS, Bounds, Scales, in_data_units
+from gpproj.priors.bounds import (
+    LIMITS,
+    OBSERVATION_LIMITS,
+    Bounds,
+    Scales,
+    in_data_units,
+    log_units,
+)
 from gpproj.priors.distributions import Distribution, LogNormal, LogUniform
 
 PriorLike: TypeAlias = Literal["weak", "log-uniform"] | Mapping[str, Distribution] | None
@@ -24,6 +31,7 @@ NAMES = (
     "lengthscale",
     "slope_variance",
     "noise_variance",
+    "dispersion",
     "extra_variance",
 )
 """Hyperparameters that may have a prior."""
@@ -57,6 +65,7 @@ def weak(d: int) -> dict[str, Distribution]:
         "lengthscale": LogNormal(math.exp(math.sqrt(2.0)) * math.sqrt(max(d, 1)), math.sqrt(3.0)),
         "slope_variance": LogNormal(1.0 / max(d, 1), 3.0),
         "noise_variance": LogNormal(0.1, 2.0),
+        "dispersion": LogNormal(0.1, 2.0),
         "extra_variance": LogUniform(1e-12, 1e2),
     }
 
@@ -68,7 +77,7 @@ def log_uniform() -> dict[str, Distribution]:
     }
     return {
         **flat,
-        "noise_variance": LogUniform(*NOISE_LIMITS),
+        **{name: LogUniform(*limits) for name, limits in OBSERVATION_LIMITS.items()},
         "extra_variance": LogUniform(1e-12, 1e2),
     }
 
@@ -102,7 +111,7 @@ class LogPrior(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The prior of one vector of log hyperparameters: a kernel's, then one variance.
+    """The prior of one vector of log hyperparameters: a kernel's, then others.
 
     Parameters
     ----------
@@ -162,9 +171,9 @@ def prior_of(
     prior: PriorLike,
     kernel: Kernel,
     units: Scales,
-    last: Literal["noise_variance", "extra_variance"],
+    last: Sequence[str],
 ) -> Prior | None:
-    """Return the prior of a kernel's log parameters followed by one variance.
+    """Return the prior of a kernel's log parameters and of a few that follow them.
 
     Parameters
     ----------
@@ -173,8 +182,8 @@ def prior_of(
         it leaves out has the weak prior.
     kernel : Kernel
     units : Scales
-    last : str
-        Name of the variance at the end of the vector.
+    last : sequence of str
+        Names of what follows: parameters of the likelihood, or the extra variance.
     """
     d = len(units.inputs)
     named = named_prior(prior, d)
@@ -182,10 +191,9 @@ def prior_of(
         return None
     parameters = kernel.parameters(d)
     relative = dict.fromkeys(LIMITS, 1.0)
-    log_units = np.append(in_data_units(kernel, units, relative), math.log(units.spread))
     owners = [-1 if one.input is None else one.input for one in parameters]
     return Prior(
-        terms=(*(named[one.name] for one in parameters), named[last]),
-        log_units=log_units,
-        owners=np.array([*owners, -1], dtype=np.intp),
+        terms=(*(named[one.name] for one in parameters), *(named[name] for name in last)),
+        log_units=np.append(in_data_units(kernel, units, relative), log_units(last, units)),
+        owners=np.array([*owners, *(-1 for _ in last)], dtype=np.intp),
     )

@@ -55,12 +55,14 @@ def _part(
     if share.target is reference.target:
         found = integrated
     else:
-        found = _project(family, integrated, learn, share)
-    return found, part_of(share, found, positions)
+        found = _project(reference, family, integrated, learn, share)
+    return found, part_of(reference.problem, share, found, positions)
 
 
-def _project(family: Family, integrated: Projection, learn: Learn, share: Share) -> Projection:
-    known = None if family.known is None else share.known[:-1]
+def _project(
+    reference: Reference, family: Family, integrated: Projection, learn: Learn, share: Share
+) -> Projection:
+    known = None if family.known is None else reference.problem.halves(share.known)[0]
     own = replace(family, known=known)
     if not integrated.active.any():
         found = solve_null(share.target, own, learn)

@@ -75,7 +75,7 @@ class Family:
     @cached_property
     def log_prior(self) -> Prior | None:
         """The log prior of a parameter vector."""
-        return prior_of(self.prior, self.kernel, self.units, "extra_variance")
+        return prior_of(self.prior, self.kernel, self.units, ("extra_variance",))
 
     @property
     def identity(self) -> str:

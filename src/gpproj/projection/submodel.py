@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpproj.data import Columns, new_inputs
+from gpproj.inference import Problem
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Gaussian
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, namespace
-from gpproj.prediction import Component, LatentPredictor, Predictive
-from gpproj.projection.objective import conditioned
+from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
+from gpproj.projection.conditioning import condition_on_data
 from gpproj.projection.solving import Projection
 from gpproj.reference import Reference, Share
 
@@ -24,8 +25,8 @@ class Part(NamedTuple):
 
     weight: float
     predictor: LatentPredictor
-    noise: float
-    """Noise variance: the cluster's."""
+    likelihood: Likelihood
+    """The cluster's."""
     extra: float
     """Extra variance."""
 
@@ -70,8 +71,11 @@ class Submodel(Predictive):
 
     @property
     def noise_variance(self) -> float:
-        """Noise variance, in squared units of `y`: the reference's."""
-        return self._variance_unit * sum(part.weight * part.noise for part in self.parts)
+        """Noise variance, in squared units of `y`: the reference's.
+
+        Classes and counts have none: that is an AttributeError.
+        """
+        return noise_of(self.likelihood)
 
     @property
     def clusters(self) -> int:
@@ -79,9 +83,19 @@ class Submodel(Predictive):
         return len(self.parts)
 
     @property
-    def likelihood(self) -> Gaussian:
-        """The likelihood, with its noise variance in squared units of `y`."""
-        return Gaussian(self.noise_variance)
+    def likelihood(self) -> Likelihood:
+        """The likelihood, with a noise variance in squared units of `y`.
+
+        Of several clusters, with the means of its parameters.
+        """
+        values = sum(part.weight * np.exp(part.likelihood.log_parameters) for part in self.parts)
+        mean = self.parts[0].likelihood.with_log_parameters(np.log(values))
+        return mean.scaled(self._variance_unit)
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """Class labels of the target, the one whose probability is predicted last; or None."""
+        return self.columns.classes
 
     @property
     def columns(self) -> Columns:
@@ -98,7 +112,7 @@ class Submodel(Predictive):
         return new_inputs(self.columns, X, self.inputs)
 
     def _components(self) -> Iterator[Component]:
-        return (Component(part.weight, part.predictor, part.noise) for part in self.parts)
+        return (Component(part.weight, part.predictor, part.likelihood) for part in self.parts)
 
     @property
     def _variance_unit(self) -> float:
@@ -139,11 +153,18 @@ def submodel_of(
     )
 
 
-def part_of(share: Share, projection: Projection, positions: tuple[int, ...]) -> Part:
+def part_of(
+    problem: Problem, share: Share, projection: Projection, positions: tuple[int, ...]
+) -> Part:
     """Condition a learned submodel on the data and keep what prediction needs."""
     target, d = share.target, int(share.target.X.shape[1])
-    state = conditioned(
-        target, projection.kernel, projection.parameters[None, :], projection.active[None, :]
+    state = condition_on_data(
+        problem,
+        share.likelihood,
+        target,
+        projection.kernel,
+        projection.parameters,
+        projection.active,
     )
     extra = float(np.exp(projection.parameters[-1]))
     kernel = projection.kernel.with_log_parameters(projection.parameters[:-1], d)
@@ -155,8 +176,8 @@ def part_of(share: Share, projection: Projection, positions: tuple[int, ...]) ->
         log_parameters=small.log_parameters(len(positions)),
         mask=projection.active[list(positions)],
         X=xp.take(target.X, chosen, axis=1),
-        coefficients=state.coefficients[0, :],
-        root=state.root[0, :, :],
+        coefficients=state.coefficients,
+        root=state.root,
         extra=extra + target.nugget,
     )
-    return Part(share.weight, predictor, share.noise, extra)
+    return Part(share.weight, predictor, share.likelihood, extra)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from gpproj.data import TrainingSet, training_set
-from gpproj.inference import exact
+from gpproj.inference import NUGGET, Method, Problem, method_of
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Gaussian
+from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host
 from gpproj.optimise import Outcome
 from gpproj.priors import PriorLike
@@ -22,11 +22,12 @@ def condition(
     X: Any,
     y: Any,
     kernel: Kernel,
-    likelihood: Gaussian,
+    likelihood: Likelihood | str,
     inference: str = "auto",
     standardize: bool = False,
     *,
-    nugget: float = exact.NUGGET,
+    exposure: Any = None,
+    nugget: float = NUGGET,
 ) -> Reference:
     """Condition a Gaussian process on data, at the hyperparameters that are given.
 
@@ -37,15 +38,20 @@ def condition(
     kernel : Kernel
         Variances in squared units of `y`; length-scales in units of `X`, or of the standardised
         inputs with `standardize=True`.
-    likelihood : likelihoods.Gaussian
-        With its noise variance in squared units of `y`.
-    inference : {"auto", "exact"}
-        How the posterior is computed; "auto" chooses.
+    likelihood : gpproj.likelihoods object or str
+        With its noise variance, if any, in squared units of `y`.
+    inference : {"auto", "exact", "ep", "laplace"}
+        How the posterior is computed; "auto" is exact for Gaussian noise, EP for classes and
+        Laplace's approximation for the others.
     standardize : bool
-        Scale inputs and target to mean zero and variance one inside.
+        Scale inputs and target to mean zero and variance one inside; the latent function of
+        classes and counts is centred at their overall rate.
+    exposure : array `(n,)`, optional
+        Of counts: what each rate is multiplied by.
     nugget : float
-        Small independent variance of the latent function, as a fraction of the noise variance. It
-        is part of the prior of this reference and of all its submodels.
+        Small independent variance of the latent function, as a fraction of the noise variance, or
+        of what one observation of another likelihood is worth. It is part of the prior of this
+        reference and of all its submodels.
 
     Returns
     -------
@@ -63,13 +69,10 @@ def condition(
     """
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
-    if not isinstance(likelihood, Gaussian):
-        raise TypeError(
-            f"likelihood must be gpproj.likelihoods.Gaussian(variance), got {likelihood!r}"
-        )
-    check_inference(inference)
+    observation = named_likelihood(likelihood)
+    method = method_of(inference, observation)
     check_nugget(nugget)
-    training = training_set(X, y, standardize=standardize)
+    training = training_for(X, y, observation, standardize, exposure)
     unit = float(training.scaling.target_scale) ** 2
     recipe = partial(
         condition,
@@ -80,31 +83,51 @@ def condition(
         nugget=nugget,
     )
     parameters = np.append(
-        kernel.scaled(1.0 / unit).log_parameters(training.d), np.log(likelihood.variance / unit)
+        kernel.scaled(1.0 / unit).log_parameters(training.d),
+        observation.scaled(1.0 / unit).log_parameters,
     )
-    return reference_of(training, kernel, parameters, nugget, recipe)
+    problem = problem_of(training, kernel, observation, method, nugget)
+    return reference_of(training, problem, parameters, recipe)
+
+
+def training_for(
+    X: Any, y: Any, likelihood: Likelihood, standardize: bool, exposure: Any
+) -> TrainingSet:
+    """Read data as a likelihood needs them."""
+    return training_set(
+        X,
+        y,
+        standardize=standardize,
+        kind=likelihood.kind,
+        exposure=exposure,
+        centre=likelihood.centre,
+    )
+
+
+def problem_of(
+    training: TrainingSet, kernel: Kernel, likelihood: Likelihood, method: Method, nugget: float
+) -> Problem:
+    """Return the inference problem on the model's scale; constant inputs are out."""
+    mask = np.asarray(training.varying)
+    return Problem(
+        kernel, training.X, training.y, mask, nugget, likelihood, method, training.offset
+    )
 
 
 def reference_of(
     training: TrainingSet,
-    structure: Kernel,
+    problem: Problem,
     parameters: Host,
-    nugget: float,
     recipe: Any,
     optimum: Outcome | None = None,
     prior: PriorLike = None,
 ) -> Reference:
     """Return the reference at one vector of log hyperparameters on the model's scale, `(p,)`."""
-    draws = Draws.equal(parameters[None, :])
-    reference = Reference(training, structure, draws, nugget, recipe, optimum, prior)
+    reference = Reference(
+        training, problem, Draws.equal(parameters[None, :]), recipe, optimum, prior
+    )
     _ = reference.latent  # a covariance that cannot be factorised says so here
     return reference
-
-
-def check_inference(inference: str) -> None:
-    """Refuse algorithms that do not exist."""
-    if inference not in ("auto", "exact"):
-        raise ValueError(f'inference must be "auto" or "exact", got {inference!r}')
 
 
 def check_nugget(nugget: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpproj.data import TrainingSet
-from gpproj.kernels import Kernel
+from gpproj.inference import Problem
 from gpproj.linalg import Host
 from gpproj.reference.mcmc import arviz
 
@@ -21,30 +21,30 @@ SHARE = 0.2
 
 
 def describe(
-    training: TrainingSet, kernel: Kernel, parameters: Host, sample_stats: Any = None
+    training: TrainingSet, problem: Problem, parameters: Host, sample_stats: Any = None
 ) -> Any:
     """Return draws as ArviZ data in the user's units, named and labelled by input.
 
     Parameters
     ----------
     training : TrainingSet
-    kernel : Kernel
+    problem : Problem
     parameters : array `(chains, draws, p)`
-        Log parameters of the kernel on the model's scale, then the log noise variance.
+        Log parameters of the kernel on the model's scale, then those of the likelihood.
     sample_stats : Dataset, optional
         What the sampler tells of each draw.
 
     Returns
     -------
     InferenceData
-        Variables `constant_variance`, `signal_variance`, `lengthscale` (dimension `input`) and
-        `noise_variance`; what a second component repeats ends in `_2`. Constant inputs have no
-        length-scale.
+        Variables `constant_variance`, `signal_variance`, `lengthscale` (dimension `input`) and the
+        likelihood's, such as `noise_variance`; what a second component repeats ends in `_2`.
+        Constant inputs have no length-scale.
     """
     unit = float(training.scaling.target_scale) ** 2
     named: dict[str, list[tuple[int, int]]] = {}
     seen: dict[tuple[str, int | None], int] = {}
-    for column, one in enumerate(kernel.parameters(training.d)):
+    for column, one in enumerate(problem.kernel.parameters(training.d)):
         again = seen[one.name, one.input] = seen.get((one.name, one.input), 0) + 1
         if one.input is not None and not training.varying[one.input]:
             continue
@@ -58,7 +58,10 @@ def describe(
         variables[name] = scaled if labelled else scaled[..., 0]
         if labelled:
             dims[name] = ["input"]
-    variables["noise_variance"] = unit * np.exp(parameters[..., -1])
+    _, last = problem.halves(parameters)
+    for column, name in enumerate(problem.likelihood.parameters.values()):
+        scaled = np.exp(last[..., column])
+        variables[name] = unit * scaled if name.endswith("variance") else scaled
     inputs = list(compress(training.feature_names, training.varying))
     statistics = None
     if sample_stats is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeAlias
@@ -11,7 +10,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference import exact
+from gpproj.inference import Latent, LeaveOneOut, Problem, Sites, conditioned, exact, posterior
+from gpproj.inference import leave_one_out as held_leave_one_out
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import DenseCovariance, Host, like, namespace, to_host
 
 Clusters: TypeAlias = int | Literal["draws"] | None
@@ -23,7 +24,7 @@ class Draws:
     """Weighted vectors of log hyperparameters; a fitted model has just one."""
 
     parameters: Host
-    """`(s, p)`: log parameters of the kernel, then the log noise variance."""
+    """`(s, p)`: log parameters of the kernel, then those of the likelihood."""
     weights: Host
     """`(s,)`, summing to one; to the weight of the cluster in one of several."""
 
@@ -66,44 +67,73 @@ def check_clusters(clusters: object) -> None:
         )
 
 
-def integrate(problem: exact.Problem, draws: Draws) -> exact.Latent:
+def integrate(problem: Problem, draws: Draws) -> Latent:
     """Return the moments of the latent posterior, integrated over the draws.
 
     mu = sum_s w_s mu_s,   Sigma = sum_s w_s (Sigma_s + (mu_s - mu)(mu_s - mu)'),
 
-    and the posterior mean of the noise variance (the paper's section 3.3).
+    and the posterior means of the likelihood's parameters (the paper's section 3.3). Sites are
+    those of Gaussian noise with its mean variance, or averages of the draws' natural parameters.
     """
     draws = draws.normalised()
-    means, total, noise = [], None, 0.0
+    means, total, sites = [], None, []
     for parameters, weight in draws:
-        found = exact.posterior(problem, parameters, exact.conditioned(problem, parameters))
+        found = posterior(problem, parameters, conditioned(problem, parameters))
         means.append(found.latent_mean)
         within = weight * found.latent_cov.dense()
         total = within if total is None else total + within
-        noise += weight * found.noise
+        sites.append(found.sites)
     xp = namespace(problem.y)
     stacked = xp.stack(means)
     weights = like(draws.weights, problem.y)
     mean = weights @ stacked
     away = xp.sqrt(weights)[:, None] * (stacked - mean)
-    return exact.Latent(mean, DenseCovariance(total + away.T @ away), noise)
+    likelihood = mean_likelihood(problem, draws)
+    return Latent(
+        mean,
+        DenseCovariance(total + away.T @ away),
+        likelihood,
+        mean_sites(problem, likelihood, sites, draws.weights),
+    )
 
 
-def latent_means(problem: exact.Problem, draws: Draws) -> Host:
+def mean_likelihood(problem: Problem, draws: Draws) -> Likelihood:
+    """Return the likelihood with the means of its parameters."""
+    _, logs = problem.halves(draws.parameters)
+    values = np.average(np.exp(logs), axis=0, weights=draws.weights)
+    return problem.likelihood.with_log_parameters(np.log(values))
+
+
+def mean_sites(
+    problem: Problem, likelihood: Likelihood, sites: Sequence[Sites], weights: Host
+) -> Sites:
+    """Return the sites that stand for several draws, whose weights sum to one."""
+    if problem.method == "exact":
+        return exact.sites_of(problem, likelihood)
+    precisions = np.stack([one.precision for one in sites])
+    shifts = np.stack([one.shift for one in sites])
+    return Sites(weights @ precisions, weights @ shifts)
+
+
+def latent_means(problem: Problem, draws: Draws) -> Host:
     """Return the latent posterior mean of every draw, `(s, n)`."""
-    means = [
-        problem.y - math.exp(parameters[-1]) * exact.conditioned(problem, parameters).coefficients
-        for parameters in draws.parameters
-    ]
-    return np.stack([to_host(mean) for mean in means])
+    means = []
+    for parameters in draws.parameters:
+        given = conditioned(problem, parameters)
+        if given.marginals is not None:
+            means.append(given.marginals.mean)
+        else:
+            noise = problem.likelihood_at(parameters).unit(np.zeros(1))
+            means.append(to_host(problem.y - noise * given.coefficients))
+    return np.stack(means)
 
 
-def clusters_of(problem: exact.Problem, draws: Draws, count: int) -> list[NDArray[np.intp]]:
+def clusters_of(problem: Problem, draws: Draws, count: int) -> list[NDArray[np.intp]]:
     """Split the draws into clusters that predict alike: k-means on their latent means.
 
     Parameters
     ----------
-    problem : exact.Problem
+    problem : Problem
     draws : Draws
     count : int
         Of clusters, at most one for each draw.
@@ -127,7 +157,7 @@ def clusters_of(problem: exact.Problem, draws: Draws, count: int) -> list[NDArra
     return [np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist())]
 
 
-def leave_one_out(problem: exact.Problem, draws: Draws) -> exact.LeaveOneOut:
+def weighted_leave_one_out(problem: Problem, draws: Draws) -> LeaveOneOut:
     """Predict every target from the others, integrated over the draws.
 
     The posterior without the i-th target weighs draw s by 1 / p(y_i | y_-i, theta_s); these weights
@@ -135,8 +165,8 @@ def leave_one_out(problem: exact.Problem, draws: Draws) -> exact.LeaveOneOut:
     """
     found = []
     for parameters in draws.parameters:
-        given = exact.conditioned(problem, parameters)
-        loo = exact.leave_one_out(problem.y, given.coefficients, given.root)
+        given = conditioned(problem, parameters)
+        loo = held_leave_one_out(problem, problem.likelihood_at(parameters), given)
         found.append(tuple(to_host(part) for part in loo))
     mean, variance, log_density = (np.stack(parts) for parts in zip(*found, strict=True))
     log_weights, _ = smoothed(np.log(draws.weights)[:, None] - log_density)
@@ -144,7 +174,7 @@ def leave_one_out(problem: exact.Problem, draws: Draws) -> exact.LeaveOneOut:
     centre = np.sum(weights * mean, axis=0)
     spread = np.sum(weights * (variance + (mean - centre) ** 2), axis=0)
     density = np.logaddexp.reduce(log_weights + log_density, axis=0)
-    return exact.LeaveOneOut(*(like(part, problem.y) for part in (centre, spread, density)))
+    return LeaveOneOut(*(like(part, problem.y) for part in (centre, spread, density)))
 
 
 def smoothed(log_weights: Host) -> tuple[Host, Host]:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet, training_set
-from gpproj.inference import exact
+from gpproj.inference import NUGGET, Evidence, Problem, Sites, log_evidence, method_of
 from gpproj.kernels import Constant, Kernel, SquaredExponential
-from gpproj.likelihoods import named_likelihood
+from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.optimise import Outcome, advance, begin
 from gpproj.priors import (
-    NOISE_LIMITS,
+    OBSERVATION_LIMITS,
     Bounds,
     PriorLike,
     Scales,
     bounds,
     in_data_units,
+    log_units,
     prior_of,
     scales,
 )
-from gpproj.reference.conditioning import check_inference, check_nugget, reference_of
+from gpproj.reference.conditioning import (
+    check_nugget,
+    problem_of,
+    reference_of,
+    training_for,
+)
 from gpproj.reference.model import Reference
 
 WARM_UP = 30
@@ -58,9 +63,10 @@ def fit(
     kernel: Kernel | None = None,
     standardize: bool = True,
     *,
+    exposure: Any = None,
     prior: PriorLike = "weak",
     inference: str = "auto",
-    nugget: float = exact.NUGGET,
+    nugget: float = NUGGET,
 ) -> Reference:
     """Fit a Gaussian process: the most plausible hyperparameters, given data and a weak prior.
 
@@ -68,21 +74,28 @@ def fit(
     ----------
     X : frame or array `(n, d)`
     y : array `(n,)`
-    likelihood : "gaussian" or likelihoods.Gaussian
-        The noise variance of an object is one more start.
+        Real numbers, two classes by any labels, or counts, as the likelihood has it.
+    likelihood : str or gpproj.likelihoods object
+        "gaussian", "student-t", "bernoulli" (or "probit"), "logit", "poisson" or
+        "negative-binomial". With a kernel, an object's parameters are one more start.
     kernel : Kernel, optional
         Structure of the covariance; its values are one more start. The default is the paper's,
         `Constant() + SquaredExponential()`.
     standardize : bool
-        Scale inputs and target to mean zero and variance one inside. Without it the bounds and
-        starts follow the scale of the data, but a target far from zero needs a constant.
+        Scale inputs and target to mean zero and variance one inside; the latent function of
+        classes and counts is centred at their overall rate. Without it the bounds and starts
+        follow the scale of the data, but a target far from zero needs a constant.
+    exposure : array `(n,)`, optional
+        Of counts: what each rate is multiplied by (time, area, people at risk).
     prior : {"weak", "log-uniform"}, mapping or None
         Of the hyperparameters, see `gpproj.priors`; the fit is then maximum a posteriori. None is
         maximum marginal likelihood.
-    inference : {"auto", "exact"}
-        How the marginal likelihood is computed; "auto" chooses.
+    inference : {"auto", "exact", "ep", "laplace"}
+        How the marginal likelihood is computed; "auto" is exact for Gaussian noise, EP for classes
+        and Laplace's approximation for the others.
     nugget : float
-        Small independent variance of the latent function, as a fraction of the noise variance.
+        Small independent variance of the latent function, as a fraction of the noise variance, or
+        of what one observation of another likelihood is worth.
 
     Returns
     -------
@@ -97,19 +110,21 @@ def fit(
     >>> ref.ard_relevance().idxmax()
     'x7'
     """
-    start = named_likelihood(likelihood)
+    observation = named_likelihood(likelihood)
     structure = structure_of(kernel)
-    check_inference(inference)
+    method = method_of(inference, observation)
     check_nugget(nugget)
-    training = training_set(X, y, standardize=standardize)
+    training = training_for(X, y, observation, standardize, exposure)
+    problem = problem_of(training, structure, observation, method, nugget)
     units = scales(training)
-    candidates = default_starts(structure, units)
+    candidates = default_starts(problem, units)
     if kernel is not None:
         unit = float(training.scaling.target_scale) ** 2
         own = kernel.scaled(1.0 / unit).log_parameters(training.d)
-        candidates = np.vstack([candidates, np.append(own, np.log(start.variance / unit))])
+        noise = observation.scaled(1.0 / unit).log_parameters
+        candidates = np.vstack([candidates, np.append(own, noise)])
     with one_blas_thread():
-        optimum = maximise_posterior(training, structure, nugget, candidates, prior)
+        optimum = maximise_posterior(problem, units, candidates, prior)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
         raise ValueError("kernel: its covariance could not be factorised at any start")
@@ -128,7 +143,7 @@ def fit(
         inference=inference,
         nugget=nugget,
     )
-    return reference_of(training, structure, optimum.x[best], nugget, recipe, optimum, prior)
+    return reference_of(training, problem, optimum.x[best], recipe, optimum, prior)
 
 
 def structure_of(kernel: Kernel | None) -> Kernel:
@@ -140,7 +155,7 @@ def structure_of(kernel: Kernel | None) -> Kernel:
     return kernel
 
 
-def default_starts(kernel: Kernel, units: Scales) -> Host:
+def default_starts(problem: Problem, units: Scales) -> Host:
     """Return starts that cover smooth and wiggly, clear and noisy functions, `(s, p)`.
 
     The expected squared distance of standardised rows is 2 d, so that length-scales proportional
@@ -151,20 +166,19 @@ def default_starts(kernel: Kernel, units: Scales) -> Host:
     for signal, scale, noise in STARTS:
         relative = {"constant": 0.1, "slope": signal / root**2}
         relative |= {"signal": signal, "lengthscale": scale * root}
-        values = in_data_units(kernel, units, relative)
-        starts.append(np.append(values, np.log(noise * units.spread)))
-    return np.stack(starts)
+        values = in_data_units(problem.kernel, units, relative)
+        starts.append(np.append(values, np.log(noise) + _log_units(problem.likelihood, units)))
+    distinct = dict.fromkeys(tuple(start.tolist()) for start in starts)  # noise may be no parameter
+    return np.array(list(distinct))
 
 
-def maximise_posterior(
-    training: TrainingSet, kernel: Kernel, nugget: float, starts: Host, prior: PriorLike
-) -> Outcome:
+def maximise_posterior(problem: Problem, units: Scales, starts: Host, prior: PriorLike) -> Outcome:
     """Minimise `-log p(y) - log prior`; the best starts go on to convergence."""
-    density = log_density_of(training, kernel, nugget, prior)
-    lower, upper = box_of(training, kernel, prior)
+    density = log_density_of(problem, units, prior)
+    lower, upper = box_of(problem, units, prior)
 
     def objective(parameters: Host, lanes: Any) -> tuple[Host, Host]:
-        value, gradient = density(parameters)
+        value, gradient = density(parameters, lanes)
         return -value, -gradient
 
     state = advance(objective, begin(objective, starts, lower, upper), WARM_UP)
@@ -172,36 +186,45 @@ def maximise_posterior(
     return advance(objective, state.keep(order[:KEPT]), MAX_ITERATIONS).outcome()
 
 
-def log_density_of(
-    training: TrainingSet, kernel: Kernel, nugget: float, prior: PriorLike
-) -> Callable[[Host], exact.Evidence]:
-    """Return the log posterior density of log hyperparameters, up to a constant, `(b, p)` each.
+def log_density_of(problem: Problem, units: Scales, prior: PriorLike) -> Callable[..., Evidence]:
+    """Return the log posterior density of log hyperparameters, up to a constant.
+
+    It takes parameters, `(b, p)`, and may be told which lanes of an optimisation they are: an
+    approximation then starts where it ended for the same lane.
 
     Parameters
     ----------
-    training : TrainingSet
-    kernel : Kernel
-    nugget : float
+    problem : Problem
+    units : Scales
     prior : {"weak", "log-uniform"}, mapping or None
     """
-    mask = np.asarray(training.varying)
-    problem = exact.Problem(kernel, training.X, training.y, mask, nugget)
-    log_prior = prior_of(prior, kernel, scales(training), "noise_variance")
+    log_prior = prior_of(prior, problem.kernel, units, _names(problem.likelihood))
 
-    def density(parameters: Host) -> exact.Evidence:
-        evidence = exact.log_marginal_likelihood(problem, parameters)
+    memory: dict[int, Sites] = {}
+
+    def density(parameters: Host, lanes: Sequence[int] | None = None) -> Evidence:
+        evidence = log_evidence(problem, parameters, None if lanes is None else memory, lanes)
         if log_prior is None:
             return evidence
         weight = log_prior(parameters, problem.masks(parameters.shape[0]))
-        return exact.Evidence(evidence.value + weight.value, evidence.gradient + weight.gradient)
+        return Evidence(evidence.value + weight.value, evidence.gradient + weight.gradient)
 
     return density
 
 
-def box_of(training: TrainingSet, kernel: Kernel, prior: PriorLike) -> Bounds:
-    """Return the bounds of the log hyperparameters, the noise variance last, `(p,)` each."""
-    units = scales(training)
-    box, noise = bounds(kernel, units), np.log(np.multiply(NOISE_LIMITS, units.spread))
-    wide = Bounds(np.append(box.lower, noise[0]), np.append(box.upper, noise[1]))
-    log_prior = prior_of(prior, kernel, units, "noise_variance")
+def box_of(problem: Problem, units: Scales, prior: PriorLike) -> Bounds:
+    """Return the bounds of the log hyperparameters, those of the likelihood last, `(p,)` each."""
+    box, last = bounds(problem.kernel, units), _names(problem.likelihood)
+    limits = np.log([OBSERVATION_LIMITS[name] for name in last]).reshape(-1, 2)
+    limits = limits + _log_units(problem.likelihood, units)[:, None]
+    wide = Bounds(np.append(box.lower, limits[:, 0]), np.append(box.upper, limits[:, 1]))
+    log_prior = prior_of(prior, problem.kernel, units, last)
     return wide if log_prior is None else wide.within(log_prior.bounds)
+
+
+def _names(likelihood: Likelihood) -> tuple[str, ...]:
+    return tuple(likelihood.parameters.values())
+
+
+def _log_units(likelihood: Likelihood, units: Scales) -> Host:
+    return log_units(_names(likelihood), units)

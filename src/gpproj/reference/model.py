@@ -12,11 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Columns, TrainingSet, new_inputs
-from gpproj.inference import exact
+from gpproj.inference import (
+    Conditioned,
+    Latent,
+    LeaveOneOut,
+    Problem,
+    conditioned,
+    leave_one_out,
+    posterior,
+)
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Gaussian
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Covariance, Host
-from gpproj.prediction import Component, LatentPredictor, Predictive
+from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
 from gpproj.priors import PriorLike
 from gpproj.reference.draws import (
     Clusters,
@@ -24,7 +32,7 @@ from gpproj.reference.draws import (
     check_clusters,
     clusters_of,
     integrate,
-    leave_one_out,
+    weighted_leave_one_out,
 )
 from gpproj.reference.target import Share, Target, target_of
 
@@ -45,13 +53,12 @@ class Reference(Predictive):
 
     training: TrainingSet
     """Data on the model's scale."""
-    structure: Kernel
-    """The kernel's structure; the values are in the draws."""
+    problem: Problem
+    """Kernel, likelihood and data on the model's scale, constant inputs out; the values of the
+    hyperparameters are in the draws."""
     draws: Draws
     """Hyperparameters on the model's scale: one vector, or posterior draws."""
-    nugget: float
-    """Variance of the common nugget as a fraction of the noise variance."""
-    recipe: Callable[[Any, Any], Reference] | None
+    recipe: Callable[..., Reference] | None
     """Makes a reference of other data in the same way; None if it is not known."""
     optimum: Outcome | None = None
     """How the search for the hyperparameters ended, start by start; None if there was none."""
@@ -75,19 +82,25 @@ class Reference(Predictive):
         return self.model_kernel.scaled(self._variance_unit)
 
     @property
-    def likelihood(self) -> Gaussian:
-        """The likelihood, with its noise variance in squared units of `y`."""
-        return Gaussian(self.noise_variance)
+    def likelihood(self) -> Likelihood:
+        """The likelihood, with a noise variance in squared units of `y`.
+
+        Of posterior draws, with the means of its parameters.
+        """
+        return self.latent.likelihood.scaled(self._variance_unit)
 
     @property
     def noise_variance(self) -> float:
-        """Noise variance, in squared units of `y`; the mean of posterior draws."""
-        return self.model_noise * self._variance_unit
+        """Noise variance, in squared units of `y`; the mean of posterior draws.
+
+        Classes and counts have none, and neither has their reference: that is an AttributeError.
+        """
+        return noise_of(self.likelihood)
 
     @property
-    def classes(self) -> None:
-        """Class labels of the target; None in regression."""
-        return None
+    def classes(self) -> tuple[Any, ...] | None:
+        """Class labels of the target, the one whose probability is predicted last; or None."""
+        return self.training.classes
 
     @property
     def latent_mean(self) -> Array:
@@ -107,9 +120,9 @@ class Reference(Predictive):
     def log_marginal_likelihood(self) -> float:
         """Log density of all targets under the prior with `kernel`, in the user's units."""
         jacobian = self.training.n * np.log(self.training.scaling.target_scale)
-        return float(self._central.log_marginal_likelihood - jacobian)
+        return float(self._central.log_evidence - jacobian)
 
-    def loo(self) -> exact.LeaveOneOut:
+    def loo(self) -> LeaveOneOut:
         """Predict every training target from all the others.
 
         Hyperparameters that are fixed values are held; posterior draws are weighted anew for every
@@ -120,16 +133,13 @@ class Reference(Predictive):
         LeaveOneOut
             `mean`, `variance` (of `y`, noise included) and `log_density`, each `(n,)`.
         """
-        scaling = self.training.scaling
         if self.draws.count > 1:
-            found = leave_one_out(self.problem, self.draws)
+            found = weighted_leave_one_out(self.problem, self.draws)
         else:
-            given = self._central
-            found = exact.leave_one_out(self.training.y, given.coefficients, given.root)
-        return exact.LeaveOneOut(
-            scaling.restore_mean(found.mean),
-            scaling.restore_variance(found.variance),
-            scaling.restore_log_density(found.log_density),
+            found = leave_one_out(self.problem, self.latent.likelihood, self._central)
+        return LeaveOneOut(
+            *self.columns.response(found.mean, found.variance),
+            self.training.scaling.restore_log_density(found.log_density),
         )
 
     def ard_relevance(self) -> pd.Series[float]:
@@ -159,11 +169,11 @@ class Reference(Predictive):
         relevance /= max(relevance.max(), np.finfo(float).tiny)
         return pd.Series(relevance, index=list(self.feature_names), name="ard_relevance")
 
-    def refit(self, X: Any, y: Any) -> Reference:
+    def refit(self, X: Any, y: Any, exposure: Any = None) -> Reference:
         """Return a reference of other data, made by the same recipe."""
         if self.recipe is None:
             raise ValueError("this reference does not know how it was made; make another by hand")
-        return self.recipe(X, y)
+        return self.recipe(X, y) if exposure is None else self.recipe(X, y, exposure=exposure)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
@@ -171,29 +181,23 @@ class Reference(Predictive):
 
         save(self, folder, overwrite=overwrite)
 
-    @cached_property
-    def problem(self) -> exact.Problem:
-        """The inference problem, on the model's scale; constant inputs are out."""
-        training = self.training
-        mask = np.asarray(training.varying)
-        return exact.Problem(self.structure, training.X, training.y, mask, self.nugget)
+    @property
+    def structure(self) -> Kernel:
+        """The kernel's structure; the values are in the draws."""
+        return self.problem.kernel
 
     @cached_property
     def model_kernel(self) -> Kernel:
         """The kernel on the model's scale."""
-        return self.structure.with_log_parameters(self.draws.centre[:-1], self.training.d)
-
-    @property
-    def model_noise(self) -> float:
-        """The noise variance on the model's scale."""
-        return self.latent.noise
+        theta, _ = self.problem.halves(self.draws.centre)
+        return self.structure.with_log_parameters(theta, self.training.d)
 
     @cached_property
-    def latent(self) -> exact.Latent:
+    def latent(self) -> Latent:
         """The latent posterior at the training inputs, on the model's scale."""
         if self.draws.count > 1:
             return integrate(self.problem, self.draws)
-        return exact.posterior(self.problem, self.draws.parameters[0], self._central)
+        return posterior(self.problem, self.draws.parameters[0], self._central)
 
     @cached_property
     def target(self) -> Target:
@@ -220,18 +224,18 @@ class Reference(Predictive):
     def share(self, draws: Draws) -> Share:
         """Return what the projections of some of the draws are held to."""
         if draws.count == self.draws.count:
-            return Share(1.0, self.target, self.model_noise, draws.centre)
+            return Share(1.0, self.target, self.latent.likelihood, draws.centre)
         latent = integrate(self.problem, draws)
         target = target_of(self.problem, latent)
-        return Share(float(draws.weights.sum()), target, latent.noise, draws.centre)
+        return Share(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
 
     @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:
         return {}
 
     @cached_property
-    def _central(self) -> exact.Conditioned:
-        return exact.conditioned(self.problem, self.draws.centre)
+    def _central(self) -> Conditioned:
+        return conditioned(self.problem, self.draws.centre)
 
     @property
     def _variance_unit(self) -> float:
@@ -246,26 +250,31 @@ class Reference(Predictive):
         return new_inputs(self.training, X)
 
     def _components(self) -> Iterator[Component]:
+        problem = self.problem
         for parameters, weight in self.draws:
             single = self.draws.count == 1
-            given = self._central if single else exact.conditioned(self.problem, parameters)
-            noise = float(np.exp(parameters[-1]))
+            given = self._central if single else conditioned(problem, parameters)
+            theta, _ = problem.halves(parameters)
+            likelihood = problem.likelihood_at(parameters)
             predictor = LatentPredictor(
                 kernel=self.structure,
-                log_parameters=parameters[:-1],
-                mask=self.problem.mask,
+                log_parameters=theta,
+                mask=problem.mask,
                 X=self.training.X,
                 coefficients=given.coefficients,
                 root=given.root,
-                extra=self.nugget * noise,
+                extra=problem.nugget_variance(likelihood),
             )
-            yield Component(weight, predictor, noise)
+            yield Component(weight, predictor, likelihood)
 
     def __repr__(self) -> str:
-        """Name the sizes, the noise and the evidence."""
+        """Name the sizes, the likelihood and the evidence."""
         drawn = f"draws={self.draws.count}, " if self.draws.count > 1 else ""
+        if self.training.kind == "real":
+            told = f"noise sd={np.sqrt(self.noise_variance):.4g}"
+        else:
+            told = f"likelihood={self.likelihood!r}"
         return (
-            f"Reference(n={self.training.n}, inputs={self.training.d}, {drawn}"
-            f"noise sd={np.sqrt(self.noise_variance):.4g}, "
+            f"Reference(n={self.training.n}, inputs={self.training.d}, {drawn}{told}, "
             f"log marginal likelihood={self.log_marginal_likelihood:.2f})"
         )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet, training_set
 from gpproj.execute import Progress, check_jobs
-from gpproj.inference import exact
+from gpproj.inference import NUGGET, Problem, method_of
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import named_likelihood
 from gpproj.linalg import Host, JitterWarning, one_blas_thread
-from gpproj.priors import PriorLike, prior_of, scales
-from gpproj.reference.conditioning import check_inference, check_nugget
+from gpproj.priors import PriorLike, Scales, prior_of, scales
+from gpproj.reference.conditioning import check_nugget, problem_of, training_for
 from gpproj.reference.diagnostics import describe, warn_of_trouble
 from gpproj.reference.draws import Draws
 from gpproj.reference.fitting import (
@@ -47,8 +47,9 @@ def sample(
     random_state: int | np.random.Generator | None = None,
     progress: bool = True,
     n_jobs: int | None = 1,
+    exposure: Any = None,
     inference: str = "auto",
-    nugget: float = exact.NUGGET,
+    nugget: float = NUGGET,
 ) -> Reference:
     """Sample the posterior of the hyperparameters of a Gaussian process.
 
@@ -69,7 +70,8 @@ def sample(
     prior : {"weak", "log-uniform"} or mapping
         Of the hyperparameters, see `gpproj.priors`. "log-uniform" is the paper's, between wide
         bounds.
-    likelihood : "gaussian" or likelihoods.Gaussian
+    likelihood : str or gpproj.likelihoods object
+        As for `fit`.
     kernel : Kernel, optional
         Structure of the covariance; `Constant() + SquaredExponential()` when left out.
     standardize : bool
@@ -79,10 +81,12 @@ def sample(
         Show how far the chains are, on standard error.
     n_jobs : int or None
         Chains that run at the same time; the draws are the same whatever their number.
-    inference : {"auto", "exact"}
-        How the marginal likelihood is computed; "auto" chooses.
+    exposure : array `(n,)`, optional
+        Of counts: what each rate is multiplied by.
+    inference : {"auto", "exact", "ep", "laplace"}
+        How the marginal likelihood is computed; "auto" chooses as for `fit`.
     nugget : float
-        Small independent variance of the latent function, as a fraction of the noise variance.
+        Small independent variance of the latent function, as for `fit`.
 
     Returns
     -------
@@ -105,24 +109,22 @@ def sample(
     check_count("chains", chains, 1)
     check_count("draws", draws, 4 * chains)
     check_count("tune", tune, 10)
-    named_likelihood(likelihood)
+    observation = named_likelihood(likelihood)
     structure = structure_of(kernel)
     if prior is None:
         raise ValueError('prior must be "weak", "log-uniform" or a mapping; sampling needs one')
-    check_inference(inference)
+    method = method_of(inference, observation)
     check_nugget(nugget)
     check_jobs(n_jobs)
-    training = training_set(X, y, standardize=standardize)
+    training = training_for(X, y, observation, standardize, exposure)
+    problem, units = problem_of(training, structure, observation, method, nugget), scales(training)
     seed = seed_of(random_state)
     with one_blas_thread():
-        optimum = maximise_posterior(
-            training, structure, nugget, default_starts(structure, scales(training)), prior
-        )
-        space = space_of(training, structure, prior)
+        optimum = maximise_posterior(problem, units, default_starts(problem, units), prior)
+        space = space_of(problem, units, prior)
         mode = space.free(optimum.x[int(np.argmin(optimum.value))])
-        density = space.pulled_back(log_density_of(training, structure, nugget, prior))
         trace = run_chains(
-            density,
+            lambda: space.pulled_back(partial(log_density_of(problem, units, prior), lanes=(0,))),
             mode,
             draws=-(-draws // chains),
             tune=tune,
@@ -132,7 +134,7 @@ def sample(
             n_jobs=n_jobs,
         )
     parameters = space.fixed(np.asarray(trace.posterior["free"]))
-    posterior = describe(training, structure, parameters, trace.sample_stats)
+    posterior = describe(training, problem, parameters, trace.sample_stats)
     warn_of_trouble(posterior)
     recipe = partial(
         sample,
@@ -150,19 +152,20 @@ def sample(
         nugget=nugget,
     )
     flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
-    return Reference(training, structure, flat, nugget, recipe, optimum, prior, posterior)
+    return Reference(training, problem, flat, recipe, optimum, prior, posterior)
 
 
-def space_of(training: TrainingSet, kernel: Kernel, prior: PriorLike) -> Space:
+def space_of(problem: Problem, units: Scales, prior: PriorLike) -> Space:
     """Return the space to sample in: what belongs to constant inputs stays where it is."""
-    joint = prior_of(prior, kernel, scales(training), "noise_variance")
+    last = tuple(problem.likelihood.parameters.values())
+    joint = prior_of(prior, problem.kernel, units, last)
     assert joint is not None  # only None has no prior
-    varying = np.append(np.asarray(training.varying), True)  # the last for parameters of no input
+    varying = np.append(problem.mask, True)  # the last for parameters of no input
     return Space(joint.bounds, joint.log_units, varying[joint.owners])
 
 
 def run_chains(
-    density: Any,
+    make_density: Callable[[], Any],
     mode: Host,
     *,
     draws: int,
@@ -172,7 +175,10 @@ def run_chains(
     progress: bool,
     n_jobs: int | None,
 ) -> Any:
-    """Return the draws of all chains as ArviZ data with one variable, `free`."""
+    """Return the draws of all chains as ArviZ data with one variable, `free`.
+
+    Every chain has a density of its own, which may remember where it was.
+    """
     import nutpie
     from joblib import effective_n_jobs
     from nutpie.compiled_pyfunc import from_pyfunc
@@ -191,7 +197,7 @@ def run_chains(
 
         model = from_pyfunc(
             ndim=mode.size,
-            make_logp_fn=lambda: density,
+            make_logp_fn=make_density,
             make_expand_fn=lambda *_: expand,
             expanded_dtypes=[np.dtype("float64")],
             expanded_shapes=[(mode.size,)],

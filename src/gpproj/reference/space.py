@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference import exact
+from gpproj.inference import Evidence
 from gpproj.linalg import Host
 from gpproj.priors import Bounds
 
@@ -62,7 +62,7 @@ class Space:
         return parameters
 
     def pulled_back(
-        self, density: Callable[[Host], exact.Evidence]
+        self, density: Callable[[Host], Evidence]
     ) -> Callable[[Host], tuple[float, Host]]:
         """Return the log density of the coordinates, and its gradient, from that of the logs.
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from gpproj.inference import exact
+from gpproj.inference import Latent, Problem
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import (
     Array,
     Covariance,
     Host,
     cholesky,
     in_lapack_order,
+    like,
     lower_triangle,
     namespace,
 )
@@ -79,20 +81,19 @@ class Share(NamedTuple):
 
     weight: float
     target: Target
-    noise: float
-    """Noise variance on the model's scale."""
+    likelihood: Likelihood
+    """On the model's scale."""
     known: Host
-    """Mean of its log hyperparameters, the log noise variance last, `(p,)`."""
+    """Mean of its log hyperparameters, those of the likelihood last, `(p,)`."""
 
 
-def target_of(problem: exact.Problem, latent: exact.Latent) -> Target:
-    """Return what projections are held to, with Gaussian noise: tau = 1 / sigma^2, nu = tau y."""
-    precision = namespace(problem.y).full_like(problem.y, 1.0 / latent.noise)
+def target_of(problem: Problem, latent: Latent) -> Target:
+    """Return what projections are held to."""
     return Target(
         X=problem.X,
         latent_mean=latent.latent_mean,
         latent_cov=latent.latent_cov,
-        site_precision=precision,
-        site_shift=precision * problem.y,
-        nugget=problem.nugget * latent.noise,
+        site_precision=like(latent.sites.precision, problem.X),
+        site_shift=like(latent.sites.shift, problem.X),
+        nugget=problem.nugget_variance(latent.likelihood),
     )

@@ -30,8 +30,14 @@ def lost(found: Findings) -> Markup:
     else:
         said = "On rows that had been left out, the null model's elpd is "
     away = apart(own["elpd_diff"], own["elpd_diff_se"])
-    end = f"; its R² is {number(own['r2'], 2)}, the reference's {number(reference['r2'], 2)}."
-    words = [said, away, end]
+    # Neither of the two says much of classes without the other.
+    told = found.shown if found.kind == "binary" else found.shown[:1]
+    others = [
+        f"its {one.label} is {one.text(own[one.stat])}, the reference's "
+        f"{one.text(reference[one.stat])}"
+        for one in told
+    ]
+    words = [said, away, "; ", "; ".join(others), "."]
     if found.suggested is not None and found.size != found.suggested:
         words.append(f" The suggested size is {found.suggested}, not {found.size}.")
     return joined(*words)

@@ -66,14 +66,7 @@ def _of_scores(found: Findings) -> Iterator[Remark]:
                 f"by {number(gain)} ± {number(error)} in elpd."
             ),
         )
-    if found.reference["r2"] <= 0.0:
-        yield Remark(
-            "look",
-            joined(
-                f"The reference explains nothing of rows that it has not seen (R² "
-                f"{number(found.reference['r2'], 2)}): there is little that a submodel could lose."
-            ),
-        )
+    yield from _of_nothing(found)
     if found.suggested is None:
         yield Remark(
             "look",
@@ -93,6 +86,20 @@ def _of_scores(found: Findings) -> Iterator[Remark]:
     n = cv.reference.training.n
     if found.predicted < n and cv.method == "kfold":
         yield Remark("note", joined(f"{n - found.predicted} of {n} rows were never predicted."))
+
+
+def _of_nothing(found: Findings) -> Iterator[Remark]:
+    """Remark on a reference that is no better than chance."""
+    stat = "auc" if found.kind == "binary" else "r2"
+    value = found.cv.reference_summary(stat)[stat]
+    if found.kind == "binary" and value <= 0.5:
+        said = "does not tell the classes apart in rows that it has not seen (AUC"
+    elif found.kind != "binary" and value <= 0.0:
+        said = "explains nothing of rows that it has not seen (R²"
+    else:
+        return
+    rest = f"{said} {number(value, 2)}): there is little that a submodel could lose."
+    yield Remark("look", joined(f"The reference {rest}"))
 
 
 def _of_folds(found: Findings) -> Iterator[Remark]:
@@ -131,14 +138,14 @@ def _of_folds(found: Findings) -> Iterator[Remark]:
                 ),
             )
     if cv.chosen:
-        nested = cv.nested_summary().iloc[0]
+        nested, first = cv.nested_summary().iloc[0], found.shown[0]
         yield Remark(
             "note",
             joined(
                 "With the size, too, chosen in every fold (on average "
                 f"{number(nested['size'])}), the elpd is "
-                f"{apart(nested['elpd_diff'], nested['elpd_diff_se'])}, and R² is "
-                f"{number(nested['r2'], 2)}."
+                f"{apart(nested['elpd_diff'], nested['elpd_diff_se'])}, and {first.label} is "
+                f"{first.text(nested[first.stat])}."
             ),
         )
 

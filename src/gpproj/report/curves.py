@@ -27,7 +27,7 @@ from gpproj.report.canvas import (
     width_of,
 )
 from gpproj.report.findings import Findings
-from gpproj.report.markup import LONGEST, Markup, cut, joined, number, percent, significant, tag
+from gpproj.report.markup import LONGEST, Markup, cut, joined, number, percent, tag
 
 NARROW, WIDE = 340.0, 720.0
 """For a phone, and for everything else: scaled down, its labels could not be read."""
@@ -51,8 +51,7 @@ def told(found: Findings, size: int) -> str:
     words = [
         f"Size {size}{entered}: elpd {number(row['elpd'])}, "
         f"{apart(row['elpd_diff'], row['elpd_diff_se'])}",
-        f"R² {number(row['r2'], 2)}",
-        f"RMSE {significant(row['rmse'])}",
+        *(f"{one.label} {one.text(row[one.stat])}" for one in found.shown),
     ]
     if size and found.shares is not None:
         words.append(f"agreement {percent(row['agreement'])}")
@@ -85,18 +84,14 @@ def _drawn(found: Findings, stat: str, width: float, height: float, name: str) -
     frame = Frame(left, FONT + 2.0 * GAP, right, height)
     across = Scale(-0.5, len(values) - 0.5, frame.left, frame.right)
     up = Scale(low, high, frame.bottom, frame.top)
-    parts = [
-        tag(
-            "rect",
-            x=frame.left,
-            y=up(level + spread),
-            width=frame.right - frame.left,
-            height=up(level - spread) - up(level + spread),
-            class_="band",
-        ),
-        upright_axis(frame, up, ticks),
-        line(frame.left, up(level), frame.right, up(level), "reference"),
-    ]
+    parts = [upright_axis(frame, up, ticks)]
+    if math.isfinite(level):
+        box = {"width": frame.right - frame.left, "height": up(level - spread) - up(level + spread)}
+        parts = [
+            tag("rect", x=frame.left, y=up(level + spread), **box, class_="band"),
+            *parts,
+            line(frame.left, up(level), frame.right, up(level), "reference"),
+        ]
     if found.suggested is not None:
         at = across(found.suggested)
         near = "start" if at < width / 2.0 else "end"

@@ -25,7 +25,7 @@ from gpproj.report.canvas import (
     upright_axis,
 )
 from gpproj.report.findings import Findings
-from gpproj.report.markup import Markup, cut, joined, significant, tag
+from gpproj.report.markup import LONGEST, Markup, cut, joined, significant, tag
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,9 +157,10 @@ def scatter(found: Findings) -> Markup:
     for row in table.itertuples():
         if not np.isfinite([row.reference_mean, row.submodel_mean]).all():
             continue
+        seen = cut(found.observed(row.y), LONGEST)
         said = (
             f"row {row.observation}: reference {significant(row.reference_mean)}, "
-            f"submodel {significant(row.submodel_mean)}, observed {significant(row.y)}"
+            f"submodel {significant(row.submodel_mean)}, observed {seen}"
         )
         x, y = across(row.reference_mean), up(row.submodel_mean)
         parts.append(tag("circle", tag("title", said), cx=x, cy=y, r=3.0, class_="row"))

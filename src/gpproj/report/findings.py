@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpproj.data import raw_rows
+from gpproj.data import Kind, raw_rows
 from gpproj.dependence import effects
 from gpproj.linalg import Host, to_host
 from gpproj.projection import Submodel
 from gpproj.reference import Reference
+from gpproj.report.markup import significant
+from gpproj.report.statistics import SHOWN, Shown
 from gpproj.validation import Validation
 
 if TYPE_CHECKING:
@@ -33,6 +35,16 @@ class Findings:
     """Training rows that effects are averaged over, at most."""
     points: int
     """Values of each input in its effect."""
+
+    @property
+    def kind(self) -> Kind:
+        """Of the targets."""
+        return self.cv.reference.training.kind
+
+    @property
+    def shown(self) -> tuple[Shown, Shown]:
+        """The statistics that are shown beside the elpd."""
+        return SHOWN[self.kind]
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -86,6 +98,11 @@ class Findings:
             both[f"{label}_log_density"] = part["log_density"]
         return both
 
+    def observed(self, y: float) -> str:
+        """Return a target as the user knows it: a number, or the label of its class."""
+        classes = self.cv.reference.classes
+        return significant(y) if classes is None else str(classes[int(y)])
+
     @property
     def drawn(self) -> list[str]:
         """Inputs whose effects are shown."""
@@ -120,7 +137,7 @@ class Findings:
         training = self.cv.reference.training
         n = training.n
         rows = np.random.default_rng(0).choice(n, min(self.rows, n), replace=False)
-        return raw_rows(training, np.sort(rows))[0]
+        return raw_rows(training, np.sort(rows)).X
 
 
 def findings_of(cv: Validation, size: int | None, panels: int, rows: int, points: int) -> Findings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gpproj.plots.curves import SCORES
@@ -21,6 +23,7 @@ from gpproj.report.markup import (
     significant,
     tag,
 )
+from gpproj.report.statistics import MEANINGS
 from gpproj.report.tables import Line, scrolling, table, to_copy
 
 KINDS = {"look": "Look", "note": "Note", "fine": "OK"}
@@ -59,26 +62,45 @@ def opening(found: Findings, title: str, remarks: list[Remark]) -> Markup:
 
 def curves(found: Findings) -> Markup:
     """Return the score against the size, and the other statistics to unfold."""
+    one, two = found.shown
     return section(
         "sizes",
         "How many inputs are enough",
         score_figure(found, "elpd"),
         quiet(
             "The reference is the Gaussian process on all inputs, a submodel the one on some of "
-            "them that predicts most like it. Elpd: the sum over the rows of the log density that "
-            "was predicted for them while they were left out; larger is better. Both models "
+            "them that predicts most like it. Elpd: the sum over the rows of the "
+            f"{_density(found)} that was predicted for them while they were left out; larger is "
+            "better. Both models "
             "predict the same rows, so that their difference is known better than either value. "
             "Bars are standard errors of the difference, the band is that of the reference's own "
             "value. The suggested size is the first one whose bar reaches the dashed line."
         ),
         tag(
             "details",
-            tag("summary", "The same as explained variance and as error"),
-            score_figure(found, "r2"),
-            score_figure(found, "rmse"),
+            tag("summary", f"The same as {one.noun} and as {two.noun}"),
+            score_figure(found, one.stat),
+            score_figure(found, two.stat),
+            *_meanings(found),
             class_="more",
         ),
     )
+
+
+def _density(found: Findings) -> str:
+    return "log density" if found.kind == "real" else "log probability"
+
+
+def _meanings(found: Findings) -> list[Markup]:
+    """Return what the statistics to unfold mean, where not everyone knows."""
+    said = MEANINGS[found.kind]
+    if found.kind == "binary" and found.cv.method == "loo":
+        said += (
+            " A model without inputs gives each row the share of its class among the others, which "
+            "is the smaller for the row being left out: as rows are left out one by one, its AUC "
+            "is near zero, not one half."
+        )
+    return [quiet(said)] if said else []
 
 
 def score_figure(found: Findings, stat: str) -> Markup:
@@ -105,10 +127,10 @@ def ranking(found: Findings) -> Markup:
     """Return the order of the inputs, with the scores at each size."""
     searched = found.shares is not None
     agreement = ["Agreement"] if searched else []
-    head = ["Size", "Input added", "Elpd difference", "s.e.", "R²", "RMSE", *agreement]
+    titles = [one.title for one in found.shown]
+    head = ["Size", "Input added", "Elpd difference", "s.e.", *titles, *agreement]
     lines = []
-    for row in found.scores.itertuples():
-        size = int(row.Index)
+    for size, row in found.scores.iterrows():
         entered = named(row.input) if size else _start(found)
         if size == found.suggested:
             entered = joined(entered, " ", tag("span", "suggested", class_="badge"))
@@ -117,13 +139,12 @@ def ranking(found: Findings) -> Markup:
             entered,
             number(row.elpd_diff),
             number(row.elpd_diff_se),
-            number(row.r2, 2),
-            significant(row.rmse),
+            *(one.text(row[one.stat]) for one in found.shown),
             *share,
         ]
         lines.append(Line(size, cells, marked=0 < size <= found.size))
     own = found.reference
-    fits = [number(own["r2"], 2), significant(own["rmse"])]
+    fits = [one.text(own[one.stat]) for one in found.shown]
     last = Line("all", ["reference", "", "", *fits, *([""] if searched else [])])
     note = "The order was found once, from all rows."
     if searched:
@@ -214,6 +235,10 @@ def effects(found: Findings) -> Markup:
 def losses(found: Findings) -> Markup:
     """Return the submodel beside the reference: statistics, predictions, rows that lost most."""
     own, reference = found.scores.loc[found.size], found.reference
+    printed: list[tuple[str, str, Callable[[float], str]]] = [
+        ("elpd", "Elpd", number),
+        *((one.stat, one.title, partial(one.text, more=1)) for one in found.shown),
+    ]
     statistics = [
         Line(
             label,
@@ -224,19 +249,15 @@ def losses(found: Findings) -> Markup:
                 digits(own[f"{stat}_diff_se"]),
             ],
         )
-        for stat, label, digits in (
-            ("elpd", "Elpd", number),
-            ("r2", "R²", lambda value: number(value, 3)),
-            ("rmse", "RMSE", significant),
-        )
+        for stat, label, digits in printed
     ]
-    rows = found.predictions
+    rows, classes = found.predictions, found.cv.reference.classes
     gone = rows["reference_log_density"] - rows["submodel_log_density"]
     worst = [
         Line(
             int(row.observation),
             [
-                significant(row.y),
+                found.observed(row.y) if classes is None else named(found.observed(row.y)),
                 significant(row.reference_mean),
                 significant(row.submodel_mean),
                 number(gone[row.Index], 2),
@@ -244,6 +265,10 @@ def losses(found: Findings) -> Markup:
         )
         for row in rows.loc[(-gone).sort_values(kind="stable").index[:WORST]].itertuples()
     ]
+    caption: Any = "Predictions of rows that were left out."
+    if classes is not None:
+        second = named(str(classes[1]))
+        caption = joined("Probabilities of ", second, " in rows that were left out.")
     some = f" {POINTS} of {len(rows)} are drawn." if len(rows) > POINTS else ""
     return section(
         "losses",
@@ -258,7 +283,7 @@ def losses(found: Findings) -> Markup:
             "div",
             tag(
                 "figure",
-                tag("figcaption", "Predictions of rows that were left out." + some),
+                tag("figcaption", caption, some),
                 scatter(found),
             ),
             tag(
@@ -270,7 +295,8 @@ def losses(found: Findings) -> Markup:
                     worst,
                 ),
                 quiet(
-                    "Rows count from zero. Lost: log density of the reference less the submodel's."
+                    f"Rows count from zero. Lost: {_density(found)} of the reference less the "
+                    "submodel's."
                 ),
             ),
             class_="beside",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gpproj.reproduce.clusters import reproduce_clusters
 from gpproj.reproduce.known_truth import reproduce_known_truth
 from gpproj.reproduce.splits import SETTINGS, reproduce_splits
 from gpproj.reproduce.toy import reproduce_toy
@@ -17,7 +18,14 @@ EXPERIMENTS: dict[str, Callable[..., pd.DataFrame]] = {
     "toy": reproduce_toy,
     "known-truth": reproduce_known_truth,
     **{name: partial(reproduce_splits, name) for name in SETTINGS},
+    "clusters": reproduce_clusters,
 }
 """What `gpproj reproduce NAME` runs: functions of a folder, `repeats` and `n_jobs`."""
 
-__all__ = ["EXPERIMENTS", "reproduce_known_truth", "reproduce_splits", "reproduce_toy"]
+__all__ = [
+    "EXPERIMENTS",
+    "reproduce_clusters",
+    "reproduce_known_truth",
+    "reproduce_splits",
+    "reproduce_toy",
+]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.data import Rows as RawRows
 from gpproj.data import raw_rows
 from gpproj.execute import run
 from gpproj.linalg import Host, to_host
@@ -43,18 +44,19 @@ Work: TypeAlias = Callable[[Fold], FoldResult]
 
 
 def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -> list[Fold]:
-    """Return the folds that a number, a splitter of scikit-learn or a list of pairs stands for."""
-    from sklearn.model_selection import KFold
+    """Return the folds that a number, a splitter of scikit-learn or a list of pairs stands for.
 
-    n = reference.training.n
+    A number stands for random folds; of class targets, with about the same share of each class.
+    """
+    training = reference.training
+    n, y = training.n, to_host(training.y)
     splitter = folds
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         if not 2 <= folds <= n:
             raise ValueError(f"folds must be from 2 to the number of rows, {n}; got {folds}")
-        splitter = KFold(int(folds), shuffle=True, random_state=random_state)
+        splitter = _random_folds(int(folds), y if training.kind == "binary" else None, random_state)
     text = isinstance(splitter, (str, bytes))  # which have a method `split` too
     if hasattr(splitter, "split") and not text:
-        y = to_host(reference.training.y)
         pairs: Iterable[Any] = splitter.split(np.zeros((n, 1)), y, groups)
     elif isinstance(splitter, Iterable) and not text:
         pairs = splitter
@@ -72,6 +74,24 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
     if not found:
         raise ValueError("folds must give at least one pair of training and test rows")
     return found
+
+
+def _random_folds(folds: int, classes: Host | None, random_state: Any) -> Any:
+    """Return a splitter into random folds that have about the same share of each class."""
+    from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+    from sklearn.utils import check_random_state
+
+    if classes is None:
+        return KFold(folds, shuffle=True, random_state=random_state)
+    if folds <= np.unique(classes, return_counts=True)[1].min():
+        return StratifiedKFold(folds, shuffle=True, random_state=random_state)
+    # It warns of more folds than a class has members, and may refuse them. Dealt out in turn, class
+    # after class, the rows of each are in as many folds as can be.
+    shuffled = check_random_state(random_state).permutation(classes.size)
+    order = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    place = np.empty(classes.size, dtype=np.intp)
+    place[order] = np.arange(classes.size) % folds
+    return PredefinedSplit(place)
 
 
 def _rows_of(pair: Any, n: int) -> tuple[Rows, Rows]:
@@ -143,13 +163,14 @@ def _in_fold(
     found = path.again(own) if inside else path.along(own)
     chosen = None if choose is None else choose(own, found)
     models: list[Predictive] = [own, *(found[size] for size in range(len(found)))]
-    scores = predictions(models, *raw_rows(reference.training, fold.test), fold.test, fold.number)
+    scores = predictions(models, raw_rows(reference.training, fold.test), fold.test, fold.number)
     return FoldResult(scores, found.order, chosen)
 
 
-def predictions(models: list[Predictive], X: Any, y: Any, rows: Rows, fold: int) -> Scores:
+def predictions(models: list[Predictive], new: RawRows, rows: Rows, fold: int) -> Scores:
     """Return what models say of rows that they have not seen."""
-    means: list[Host] = [to_host(model.predict_response(X).mean) for model in models]
-    densities: list[Host] = [to_host(model.log_density(X, y)) for model in models]
+    X, y, exposure = new
+    means: list[Host] = [to_host(model.predict_response(X, exposure).mean) for model in models]
+    densities: list[Host] = [to_host(model.log_density(X, y, exposure)) for model in models]
     label = np.full(rows.size, fold, dtype=np.intp)
     return Scores(rows, label, to_host(y), np.stack(means), np.stack(densities))

@@ -1,28 +1,36 @@
 """The reference without one observation, without learning it anew.
 
 Hyperparameters that were learned move by one Newton step, and posterior draws are weighted anew:
-held where they are, they have seen the observation that is to be predicted. Removing it from the
-latent posterior N(mu, Sigma) is a downdate by its own column c = Sigma_i, with noise variance s:
+held where they are, they have seen the observation that is to be predicted. Removing its site
+(tau, nu) from the latent posterior N(mu, Sigma) is a downdate by its own column c = Sigma_i:
 
-    Sigma_-i = Sigma + c c' / (s - c_i),    mu_-i = mu + c (mu_i - y_i) / (s - c_i).
+    Sigma_-i = Sigma + c c' tau / (1 - tau c_i),    mu_-i = mu + c (tau mu_i - nu) / (1 - tau c_i).
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference import exact
+from gpproj.inference import (
+    Evidence,
+    Latent,
+    Sites,
+    conditioned,
+    leave_one_out,
+    posterior,
+)
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import DenseCovariance, Host, to_host
-from gpproj.priors import Bounds
+from gpproj.priors import Bounds, scales
 from gpproj.reference import Reference, Target
-from gpproj.reference.draws import smoothed
+from gpproj.reference.draws import Draws, mean_likelihood, mean_sites, smoothed
 from gpproj.reference.fitting import box_of, log_density_of
 from gpproj.reference.target import target_of
 from gpproj.validation.newton import curvatures, free_parameters, moved, newton_step, slopes
@@ -40,7 +48,7 @@ class Left(NamedTuple):
     log_density: float
     target: Target
     """What projections are held to, on the other rows."""
-    noise: float
+    likelihood: Likelihood
 
 
 class Leaver(ABC):
@@ -55,19 +63,25 @@ class Leaver(ABC):
     def __call__(self, i: int) -> Left:
         """Leave out observation i."""
 
-    def _target(self, i: int, latent: exact.Latent) -> Target:
+    def _target(self, i: int, latent: Latent) -> Target:
         """Return the target on the other rows from moments on all rows."""
         others = np.delete(np.arange(self.y.size), i)
-        problem = exact.Problem(
-            self.problem.kernel,
-            to_host(self.problem.X)[others],
-            self.y[others],
-            self.problem.mask,
-            self.problem.nugget,
+        problem, offset = self.problem, self.problem.offset
+        rest = replace(
+            problem,
+            X=to_host(problem.X)[others],
+            y=self.y[others],
+            offset=None if offset is None else to_host(offset)[others],
         )
         mean, cov = to_host(latent.latent_mean), to_host(latent.latent_cov.dense())
-        rest = DenseCovariance(cov[np.ix_(others, others)])
-        return target_of(problem, exact.Latent(mean[others], rest, latent.noise))
+        tau, nu = latent.sites
+        found = Latent(
+            mean[others],
+            DenseCovariance(cov[np.ix_(others, others)]),
+            latent.likelihood,
+            Sites(tau[others], nu[others]),
+        )
+        return target_of(rest, found)
 
 
 class PointLeaver(Leaver):
@@ -81,11 +95,11 @@ class PointLeaver(Leaver):
     def __call__(self, i: int) -> Left:
         """Leave out observation i."""
         theta = self.centre if self.held else self._moved(i)
-        given = exact.conditioned(self.problem, theta)
-        found = exact.leave_one_out(self.problem.y, given.coefficients, given.root)
-        latent = exact.posterior(self.problem, theta, given)
-        cavity = self._target(i, downdated(latent, self.y, i))
-        return Left(float(found.mean[i]), float(found.log_density[i]), cavity, math.exp(theta[-1]))
+        given = conditioned(self.problem, theta)
+        latent = posterior(self.problem, theta, given)
+        found = leave_one_out(self.problem, latent.likelihood, given)
+        cavity = self._target(i, downdated(latent, i))
+        return Left(float(found.mean[i]), float(found.log_density[i]), cavity, latent.likelihood)
 
     def _moved(self, i: int) -> Host:
         """Return one Newton step from the optimum of L towards that of L - log p(y_i | y_-i)."""
@@ -106,19 +120,18 @@ class PointLeaver(Leaver):
 
     def _densities(self, theta: Host) -> Host:
         """Return all log p(y_i | y_-i), `(n,)`."""
-        given = exact.conditioned(self.problem, theta)
-        return to_host(
-            exact.leave_one_out(self.problem.y, given.coefficients, given.root).log_density
-        )
+        likelihood = self.problem.likelihood_at(theta)
+        found = leave_one_out(self.problem, likelihood, conditioned(self.problem, theta))
+        return to_host(found.log_density)
 
     @cached_property
-    def _density(self) -> Callable[[Host], exact.Evidence]:
+    def _density(self) -> Callable[[Host], Evidence]:
         own = self.reference
-        return log_density_of(own.training, own.structure, own.nugget, own.prior)
+        return log_density_of(self.problem, scales(own.training), own.prior)
 
     @cached_property
     def _box(self) -> Bounds:
-        return box_of(self.reference.training, self.reference.structure, self.reference.prior)
+        return box_of(self.problem, scales(self.reference.training), self.reference.prior)
 
     @cached_property
     def _free(self) -> NDArray[np.intp]:
@@ -158,13 +171,13 @@ class SampledLeaver(Leaver):
         super().__init__(reference)
         latents, found = [], []
         for parameters in reference.draws.parameters:
-            given = exact.conditioned(self.problem, parameters)
-            latents.append(exact.posterior(self.problem, parameters, given))
-            loo = exact.leave_one_out(self.problem.y, given.coefficients, given.root)
+            given = conditioned(self.problem, parameters)
+            latents.append(posterior(self.problem, parameters, given))
+            loo = leave_one_out(self.problem, latents[-1].likelihood, given)
             found.append((to_host(loo.mean), to_host(loo.log_density)))
         self.means = np.stack([to_host(one.latent_mean) for one in latents])
         self.covs = np.stack([to_host(one.latent_cov.dense()) for one in latents])
-        self.noises = np.array([one.noise for one in latents])
+        self.sites = [one.sites for one in latents]
         self.loo_mean = np.stack([mean for mean, _ in found])
         self.loo_density = np.stack([density for _, density in found])
         prior = np.log(reference.draws.weights)[:, None]
@@ -174,25 +187,28 @@ class SampledLeaver(Leaver):
         """Leave out observation i."""
         w = np.exp(self.log_weights[:, i])
         column = self.covs[:, :, i]  # (s, n)
-        gap = self.noises - column[:, i]
-        means = self.means + column * ((self.means[:, i] - self.y[i]) / gap)[:, None]
+        tau = np.array([one.precision[i] for one in self.sites])
+        nu = np.array([one.shift[i] for one in self.sites])
+        left = 1.0 - tau * column[:, i]
+        means = self.means + column * ((tau * self.means[:, i] - nu) / left)[:, None]
         mean = w @ means
         away = np.sqrt(w)[:, None] * (means - mean)
-        spread = np.sqrt(w / gap)[:, None] * column
+        spread = np.sqrt(w * tau / left)[:, None] * column
         cov = np.tensordot(w, self.covs, axes=1) + spread.T @ spread + away.T @ away
-        latent = exact.Latent(mean, DenseCovariance(cov), float(w @ self.noises))
+        likelihood = mean_likelihood(self.problem, Draws(self.reference.draws.parameters, w))
+        sites = mean_sites(self.problem, likelihood, self.sites, w)
+        latent = Latent(mean, DenseCovariance(cov), likelihood, sites)
         density = np.logaddexp.reduce(self.log_weights[:, i] + self.loo_density[:, i])
-        return Left(
-            float(w @ self.loo_mean[:, i]), float(density), self._target(i, latent), latent.noise
-        )
+        seen = float(w @ self.loo_mean[:, i])
+        return Left(seen, float(density), self._target(i, latent), likelihood)
 
 
-def downdated(latent: exact.Latent, y: Host, i: int) -> exact.Latent:
+def downdated(latent: Latent, i: int) -> Latent:
     """Return the latent posterior on all rows without having seen the i-th target."""
     mean, cov = to_host(latent.latent_mean), to_host(latent.latent_cov.dense())
-    column, gap = cov[:, i], latent.noise - cov[i, i]
-    return exact.Latent(
-        mean + column * ((mean[i] - y[i]) / gap),
-        DenseCovariance(cov + np.outer(column, column) / gap),
-        latent.noise,
+    tau, nu, column = latent.sites.precision[i], latent.sites.shift[i], cov[:, i]
+    left = 1.0 - tau * cov[i, i]
+    return latent._replace(
+        latent_mean=mean + column * ((tau * mean[i] - nu) / left),
+        latent_cov=DenseCovariance(cov + np.outer(column, column) * (tau / left)),
     )

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import run
-from gpproj.inference import exact
+from gpproj.inference import LeaveOneOut, Problem, exact, leave_one_out
+from gpproj.kernels import Kernel
+from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
 from gpproj.projection import objective_on
+from gpproj.projection.conditioning import condition_on_data, condition_prior
 from gpproj.projection.family import null_family
-from gpproj.projection.objective import conditioned
+from gpproj.projection.submodel import Part
 from gpproj.reference import Reference
 from gpproj.reference.target import target_of
 from gpproj.search import SearchPath
@@ -60,12 +63,7 @@ class SingleSubmodel:
     def __call__(self, i: int, left: Left) -> Prediction:
         """Predict observation i, given the reference without it."""
         phi = self.found.parameters if self.held else self._moved(left)
-        problem = self.reference.problem
-        latent = self.reference.latent._replace(noise=left.noise)
-        state = conditioned(
-            target_of(problem, latent), self.family.kernel, phi[None, :], self.mask[None, :]
-        )
-        loo = exact.leave_one_out(problem.y, state.coefficients[0], state.root[0])
+        loo = submodel_loo(self.reference, left.likelihood, self.family.kernel, phi, self.mask)
         return Prediction(float(loo.mean[i]), float(loo.log_density[i]))
 
     def _moved(self, left: Left) -> Host:
@@ -113,11 +111,7 @@ class MixedSubmodel:
 
     def __init__(self, path: SearchPath, size: int, log_weights: Host) -> None:
         reference = path.reference
-        y = reference.training.y
-        loos = [
-            exact.leave_one_out(y, part.predictor.coefficients, part.predictor.root)
-            for part in path[size].parts
-        ]
+        loos = [part_loo(reference.problem, part) for part in path[size].parts]
         self.means = np.stack([to_host(loo.mean) for loo in loos])
         self.densities = np.stack([to_host(loo.log_density) for loo in loos])
         rows = reference.partition(path.clusters)
@@ -130,6 +124,33 @@ class MixedSubmodel:
             float(np.exp(weights) @ self.means[:, i]),
             float(np.logaddexp.reduce(weights + self.densities[:, i])),
         )
+
+
+def submodel_loo(
+    reference: Reference,
+    likelihood: Likelihood,
+    kernel: Kernel,
+    parameters: Host,
+    active: NDArray[np.bool_],
+) -> LeaveOneOut:
+    """Predict every observation by a submodel without it, hyperparameters and sites held."""
+    problem = reference.problem
+    latent = reference.latent._replace(likelihood=likelihood)
+    if problem.method == "exact":
+        latent = latent._replace(sites=exact.sites_of(problem, likelihood))
+    target = target_of(problem, latent)
+    given = condition_on_data(problem, likelihood, target, kernel, parameters, active)
+    return leave_one_out(problem, likelihood, given)
+
+
+def part_loo(problem: Problem, part: Part) -> LeaveOneOut:
+    """Do the same for one of the processes of a mixture."""
+    own, likelihood = part.predictor, part.likelihood
+    if problem.method == "exact":
+        return exact.leave_one_out(problem.y, own.coefficients, own.root)
+    smooth = own.kernel.evaluate(own.log_parameters[None, :], own.X, own.mask[None, :])
+    given = condition_prior(problem, likelihood, smooth.value[0, :, :], own.extra)
+    return leave_one_out(problem, likelihood, given)
 
 
 class LooResult(NamedTuple):
@@ -208,13 +229,13 @@ def _predict(leaver: Leaver, models: list[LeftOut], i: int) -> list[Prediction]:
 
 
 def _scores(reference: Reference, points: NDArray[np.intp], rows: list[Any], models: int) -> Scores:
-    scaling, y = reference.training.scaling, to_host(reference.training.y)
+    columns, y = reference.training.columns, to_host(reference.training.y)
     means = np.array([[one.mean for one in row] for row in rows]).reshape(len(rows), models).T
     density = np.array([[one.log_density for one in row] for row in rows])
     return Scores(
         points,
         points,
-        to_host(scaling.restore_mean(y[points])),
-        to_host(scaling.restore_mean(means)),
-        to_host(scaling.restore_log_density(density.reshape(len(rows), models).T)),
+        to_host(columns.response(y[points], 0.0)[0]),
+        to_host(columns.response(means, 0.0)[0]),
+        to_host(columns.scaling.restore_log_density(density.reshape(len(rows), models).T)),
     )

@@ -35,11 +35,12 @@ def free_parameters(
     kernel : Kernel
     mask : bool array `(d,)`
     parameters : array `(p,)`
-        Of the kernel, and one more.
+        Of the kernel, and others after them.
     bounds : Bounds
     """
     owners = [parameter.input for parameter in kernel.parameters(len(mask))]
-    used = np.array([owner is None or bool(mask[owner]) for owner in owners] + [True])
+    used = np.ones(parameters.size, dtype=bool)
+    used[: len(owners)] = [owner is None or bool(mask[owner]) for owner in owners]
     inside = (parameters > bounds.lower + 2 * STEP) & (parameters < bounds.upper - 2 * STEP)
     return np.flatnonzero(used & inside)
 

@@ -120,13 +120,23 @@ class Validation:
             }
         )
 
-    def summary(self, stats: str | Sequence[str] = ("elpd", "rmse", "r2")) -> pd.DataFrame:
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of all statistics that suit the targets."""
+        return tuple(STATISTICS[self.reference.training.kind])
+
+    def summary(self, stats: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return one row for each size.
 
         Parameters
         ----------
-        stats : sequence of {"elpd", "mlpd", "rmse", "r2"}
-            Sum and mean of log predictive densities, root mean squared error, explained variance.
+        stats : sequence of str, optional
+            For all targets "elpd" and "mlpd", sum and mean of log predictive densities. For real
+            targets and counts "rmse", root mean squared error, and "r2", explained variance. For
+            classes "accuracy", "auc", area under the ROC curve, and "brier", mean squared error of
+            the probability. For classes and counts "deviance", mean unit deviance. When left out:
+            elpd, rmse and r2 of real targets; elpd, mlpd, accuracy and auc of classes; elpd, mlpd,
+            rmse and deviance of counts.
 
         Returns
         -------
@@ -137,7 +147,7 @@ class Validation:
         """
         import pandas as pd
 
-        names = check_stats(stats)
+        names = check_stats(stats, self.reference.training.kind)
         table: dict[str, object] = {"input": ["", *self.path.order]}
         table["agreement"] = [np.nan, *self._agreement()]
         for name in names:
@@ -146,14 +156,12 @@ class Validation:
                 table[name + label] = column[1:]
         return pd.DataFrame(table, index=pd.RangeIndex(len(self.path), name="size"))
 
-    def reference_summary(
-        self, stats: str | Sequence[str] = ("elpd", "rmse", "r2")
-    ) -> pd.Series[float]:
+    def reference_summary(self, stats: str | Sequence[str] | None = None) -> pd.Series[float]:
         """Return the statistics of the reference, and their standard errors."""
         import pandas as pd
 
         table: dict[str, float] = {}
-        for name in check_stats(stats):
+        for name in check_stats(stats, self.reference.training.kind):
             found = self._statistic(name)
             table |= {name: found.value[0], f"{name}_se": found.se[0]}
         return pd.Series(table, name="reference")
@@ -255,7 +263,7 @@ class Validation:
                 table.loc[place, name] += 1.0 / len(self.orders)
         return table.cumsum() if cumulate else table
 
-    def nested_summary(self, stats: str | Sequence[str] = ("elpd", "rmse", "r2")) -> pd.DataFrame:
+    def nested_summary(self, stats: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the statistics of the whole procedure: search, and choice of the size.
 
         Needs `validate(..., nested=True)`: in every fold the submodel has the size that a
@@ -278,8 +286,9 @@ class Validation:
         mean, density = (np.stack([table[0], table[own, columns]]) for table in both)
         scores = self.scores._replace(mean=mean, log_density=density).averaged()
         table: dict[str, float] = {"size": float(sizes.mean())}
-        for name in check_stats(stats):
-            found = STATISTICS[name](scores, self.reference.training.n)
+        training = self.reference.training
+        for name in check_stats(stats, training.kind):
+            found = STATISTICS[training.kind][name](scores, training.n)
             for label, column in zip(("", "_se", "_diff", "_diff_se"), found, strict=True):
                 table[name + label] = float(column[1])
         return pd.DataFrame(table, index=["chosen"])
@@ -301,7 +310,8 @@ class Validation:
         return self.scores.averaged()
 
     def _statistic(self, name: str) -> Statistic:
-        return STATISTICS[name](self._observed, self.reference.training.n)
+        training = self.reference.training
+        return STATISTICS[training.kind][name](self._observed, training.n)
 
     @cached_property
     def _elpd(self) -> Statistic:

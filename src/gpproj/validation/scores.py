@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import kl_div
+from scipy.stats import rankdata
 
+from gpproj.data import Kind
 from gpproj.linalg import Host
 
 
@@ -22,9 +25,9 @@ class Scores(NamedTuple):
     fold: NDArray[np.intp]
     """The fold that each was predicted in, `(m,)`."""
     y: Host
-    """`(m,)`."""
+    """`(m,)`; of classes 0 and 1."""
     mean: Host
-    """`(1 + sizes, m)`, predicted mean of y."""
+    """`(1 + sizes, m)`, predicted mean of y: of classes the probability of the second one."""
     log_density: Host
     """`(1 + sizes, m)`, log predictive density of y."""
 
@@ -102,20 +105,91 @@ def r2(scores: Scores, n: int) -> Statistic:
     return Statistic(value, linear.se, value - value[0], linear.difference_se)
 
 
-STATISTICS: dict[str, Callable[[Scores, int], Statistic]] = {
-    "elpd": elpd,
-    "mlpd": mlpd,
-    "rmse": rmse,
-    "r2": r2,
+def accuracy(scores: Scores, n: int) -> Statistic:
+    """Share of the rows whose class was given a probability of one half or more."""
+    right = (scores.mean >= 0.5) == (scores.y == 1.0)
+    return _mean_of(right.astype(float), 1)
+
+
+def brier(scores: Scores, n: int) -> Statistic:
+    """Mean squared error of the probability of the second class."""
+    return _mean_of((scores.y - scores.mean) ** 2, 1)
+
+
+def auc(scores: Scores, n: int) -> Statistic:
+    """Area under the ROC curve: how often the second class has the larger probability.
+
+    Over all pairs of a row of either class; ties count one half. Standard errors are DeLong's:
+    those of the mean, over the rows of each class, of the share of the other class that a row is
+    on the right side of. NaN where there is one class only.
+    """
+    second = scores.y == 1.0
+    ones, zeros = int(second.sum()), int((~second).sum())
+    if not (ones and zeros):
+        unknown = np.full(len(scores.mean), np.nan)
+        return Statistic(unknown, unknown, unknown, unknown)
+    mean = np.round(scores.mean, 12)  # what rounding errors tell apart is a tie
+    everyone = rankdata(mean, axis=1)
+    # A rank among all less the one within the class: how many of the other class are below.
+    above = (everyone[:, second] - rankdata(mean[:, second], axis=1)) / zeros
+    below = 1.0 - (everyone[:, ~second] - rankdata(mean[:, ~second], axis=1)) / ones
+    parts = [_mean_of(above, 1), _mean_of(below, 1)]
+    return Statistic(
+        parts[0].value,
+        np.hypot(parts[0].se, parts[1].se),
+        parts[0].difference,
+        np.hypot(parts[0].difference_se, parts[1].difference_se),
+    )
+
+
+def class_deviance(scores: Scores, n: int) -> Statistic:
+    """Mean of minus two log probabilities of the classes seen."""
+    return _mean_of(-2.0 * scores.log_density, 1)
+
+
+def count_deviance(scores: Scores, n: int) -> Statistic:
+    """Mean unit deviance of a Poisson distribution with the predicted means."""
+    return _mean_of(2.0 * kl_div(scores.y, scores.mean), 1)
+
+
+_ANY = {"elpd": elpd, "mlpd": mlpd}
+
+STATISTICS: dict[Kind, dict[str, Callable[[Scores, int], Statistic]]] = {
+    "real": _ANY | {"rmse": rmse, "r2": r2},
+    "binary": _ANY | {"accuracy": accuracy, "auc": auc, "brier": brier, "deviance": class_deviance},
+    "count": _ANY | {"rmse": rmse, "r2": r2, "deviance": count_deviance},
 }
+"""Of each kind of targets, those that make sense, by name."""
+
+DEFAULTS: dict[Kind, tuple[str, ...]] = {
+    "real": ("elpd", "rmse", "r2"),
+    "binary": ("elpd", "mlpd", "accuracy", "auc"),
+    "count": ("elpd", "mlpd", "rmse", "deviance"),
+}
+"""Those that are shown unless others are asked for."""
+
+TARGETS: dict[Kind, str] = {"real": "real targets", "binary": "classes", "count": "counts"}
 
 
-def check_stats(stats: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the names of statistics, or refuse those that do not exist."""
+def check_stats(stats: str | Iterable[str] | None, kind: Kind) -> tuple[str, ...]:
+    """Return the names of statistics, or refuse those that do not suit the targets.
+
+    Parameters
+    ----------
+    stats : str, iterable of str or None
+        None for those that are shown unless others are asked for.
+    kind : {"real", "binary", "count"}
+        Of the targets.
+    """
+    if stats is None:
+        return DEFAULTS[kind]
     names = (stats,) if isinstance(stats, str) else tuple(stats)
+    suitable = STATISTICS[kind]
     for name in names:
-        if name not in STATISTICS:
-            raise ValueError(f"stats must be among {', '.join(STATISTICS)}; got {name!r}")
+        if name not in suitable:
+            known = any(name in others for others in STATISTICS.values())
+            why = f", which does not suit {TARGETS[kind]}" if known else ""
+            raise ValueError(f"stats must be among {', '.join(suitable)}; got {name!r}{why}")
     return names
 
 

@@ -712,16 +712,17 @@ def test_bad_new_frames(library):
     [[5, 6], np.array([[5.0], [6.0]]), pd.Series([5, 6], index=[9, 3]), pl.Series([5.0, 6.0])],
     ids=lambda y: type(y).__module__,
 )
-def test_new_targets_stay_in_the_users_units(y):
+def test_new_targets_follow_the_scaling(y):
     target = new_target(make(), y, rows=2)
     assert type(target) is np.ndarray
     assert target.dtype == np.float64
-    assert_array_equal(target, [5.0, 6.0])
+    assert_allclose(target, (np.array([5.0, 6.0]) - TARGET.mean()) / TARGET.std(), rtol=1e-14)
+    assert_array_equal(new_target(make(standardize=False), y, rows=2), [5.0, 6.0])
 
 
 def test_new_targets_are_copies_and_may_be_constant():
     y = np.array([2.0, 2.0])
-    target = new_target(make(), y, rows=2)
+    target = new_target(make(standardize=False), y, rows=2)
     y[:] = 0.0
     assert_array_equal(target, [2.0, 2.0])
 
@@ -737,37 +738,39 @@ def test_new_targets_must_be_finite():
 @pytest.mark.parametrize("standardize", [True, False])
 def test_training_rows_come_back_in_the_users_units(standardize):
     training = make(standardize=standardize)
-    X, y = raw_rows(training, [2, 0])
+    X, y, exposure = raw_rows(training, [2, 0])
+    assert exposure is None
     assert isinstance(X, np.ndarray)
     assert_allclose(X, ROWS[[2, 0]], rtol=1e-14)
     assert_allclose(y, TARGET[[2, 0]], rtol=1e-14)
     X[:] = y[:] = 0.0
-    assert_allclose(raw_rows(training, np.arange(4))[0], ROWS, rtol=1e-14)
+    assert_allclose(raw_rows(training, np.arange(4)).X, ROWS, rtol=1e-14)
 
 
 @frame_library
 def test_training_rows_keep_their_names(library):
     training = make(FRAMES[library](ROWS))
-    X, y = raw_rows(training, np.array([3, 1]))
+    X, y, _ = raw_rows(training, np.array([3, 1]))
     assert isinstance(X, pd.DataFrame)
     assert tuple(X.columns) == NAMES
     assert_allclose(X, ROWS[[3, 1]], rtol=1e-14)
     assert_allclose(y, TARGET[[3, 1]], rtol=1e-14)
-    again = training_set(*raw_rows(training, range(4)), standardize=True)
+    rows = raw_rows(training, range(4))
+    again = training_set(rows.X, rows.y, standardize=True)
     assert again.feature_names == NAMES
     assert again.named
     assert_allclose(again.X, training.X, rtol=1e-12, atol=1e-15)
 
 
 def test_names_of_arrays_come_back_in_a_frame():
-    X, _ = raw_rows(make(feature_names=["x1", "x0", "x2"]), [1])
+    X = raw_rows(make(feature_names=["x1", "x0", "x2"]), [1]).X
     assert list(X.columns) == ["x1", "x0", "x2"]
     assert_allclose(X, ROWS[[1]])
 
 
 def test_foreign_training_rows_stay_in_their_library():
     training = make(strict.asarray(ROWS), strict.asarray(TARGET))
-    X, y = raw_rows(training, [1, 3])
+    X, y, _ = raw_rows(training, [1, 3])
     assert type(X) is type(y) is type(training.X)
     assert_allclose(host(X), ROWS[[1, 3]], rtol=1e-14)
     assert_allclose(host(y), TARGET[[1, 3]], rtol=1e-14)
@@ -778,8 +781,9 @@ def test_columns_that_are_constant_in_some_rows_stay_so():
     X = np.column_stack([np.linspace(0.1, 0.7, 7), [0.3] * 6 + [0.7], np.full(7, 0.1)])
     with pytest.warns(UserWarning, match="x2"):
         training = make(X, np.linspace(-1.0, 2.0, 7))
+    rows = raw_rows(training, np.arange(6))
     with pytest.warns(UserWarning, match="'x1', 'x2'"):
-        again = training_set(*raw_rows(training, np.arange(6)), standardize=True)
+        again = training_set(rows.X, rows.y, standardize=True)
     assert again.varying == (True, False, False)
 
 
@@ -807,7 +811,7 @@ def test_scaling_round_trips(pair, foreign):
     assert_allclose(back, X, rtol=1e-12, atol=1e-12 * size)
     assert_allclose(host(scaling.restore_mean(training.y)), y, rtol=1e-12, atol=1e-6)
     assert_allclose(host(new_inputs(training, X)), host(training.X), rtol=1e-12)
-    assert_allclose(host(scaling.target(new_target(training, y, len(y)))), host(training.y))
+    assert_allclose(host(new_target(training, y, len(y))), host(training.y))
 
 
 @given(tables)

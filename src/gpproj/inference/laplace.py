@@ -1,0 +1,121 @@
+"""Laplace's approximation: a Gaussian at the mode of the posterior.
+
+With a = K^-1 f and the information W of the likelihood at f, Newton's method repeats
+
+    c = W f + dlog p/df,   a = c - R K c,   f = K a,   R = W^1/2 (I + W^1/2 K W^1/2)^-1 W^1/2
+
+and climbs psi = log p(y | f) - a'f / 2. At the mode
+
+    log Z = psi - log|B| / 2,   sites tau = W, nu = W f + dlog p/df = c.
+
+W depends on the mode, and the mode on K: with v the posterior variances and d3 the third
+derivative, s = v d3 / 2 is the slope of log Z in the mode, and w = s - R K s.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpproj.inference.approximation import Approximation
+from gpproj.inference.problem import Observed, Sites
+from gpproj.inference.sites import Given, given_sites
+from gpproj.linalg import Array, Host, like, to_host
+
+MAX_ITERATIONS = 200
+
+TOLERANCE = 1e-10
+"""Largest change of the mode, in posterior standard deviations, that counts as none."""
+
+HALVINGS = 30
+
+
+def approximate(
+    K: Array, prior_variance: Host, observed: Observed, start: Sites | None = None
+) -> Approximation | None:
+    """Approximate the posterior under the prior covariance K, nugget included.
+
+    Parameters
+    ----------
+    K : array `(n, n)`
+    prior_variance : array `(n,)`
+    observed : Observed
+    start : Sites, optional
+        Of a similar problem; the mode under them is the first point.
+    """
+    likelihood, y, offset = observed
+    a: Host = np.zeros_like(y)
+    if start is not None:
+        begun = given_sites(K, prior_variance, start)
+        a = a if begun is None else begun.coefficients
+    f = to_host(K @ like(a, K))
+    psi = _height(observed, a, f)
+    if not np.isfinite(psi):
+        a, f = np.zeros_like(y), np.zeros_like(y)
+        psi = _height(observed, a, f)
+    settled, iterations = False, 0
+    while not settled and iterations < MAX_ITERATIONS:
+        iterations += 1
+        W = likelihood.weights(y, f + offset)
+        given = given_sites(K, prior_variance, _sites(observed, f, W))
+        if given is None:
+            return None
+        target, step = given.coefficients, 1.0
+        for _ in range(HALVINGS):
+            a_new = a + step * (target - a)
+            f_new = to_host(K @ like(a_new, K))
+            height = _height(observed, a_new, f_new)
+            # Near the mode rounding decides: a full step is then right.
+            if height >= psi - 1e-12 * (1.0 + abs(psi)):
+                break
+            step *= 0.5
+        else:
+            break
+        moved = np.max(np.abs(f_new - f) / np.sqrt(given.marginals.variance))
+        a, f, psi = a_new, f_new, height
+        settled = bool(moved < TOLERANCE)
+    return _at_mode(K, prior_variance, observed, f, psi, settled, iterations)
+
+
+def _height(observed: Observed, a: Host, f: Host) -> float:
+    likelihood, y, offset = observed
+    return float(np.sum(likelihood.log_likelihood(y, f + offset)) - 0.5 * (a @ f))
+
+
+def _sites(observed: Observed, f: Host, W: Host) -> Sites:
+    """Return the sites with precision W whose sum of log and log p have the same slope at f."""
+    likelihood, y, offset = observed
+    W = np.maximum(W, 0.0)
+    shift = W * f + likelihood.derivatives(y, f + offset).first
+    return Sites(W, np.where(W > 0.0, shift, 0.0))
+
+
+def _at_mode(
+    K: Array,
+    prior_variance: Host,
+    observed: Observed,
+    f: Host,
+    psi: float,
+    settled: bool,
+    iterations: int,
+) -> Approximation | None:
+    likelihood, y, offset = observed
+    W = likelihood.information(y, f + offset)
+    given = given_sites(K, prior_variance, _sites(observed, f, W))
+    if given is None:
+        return None
+    variance = given.marginals.variance
+    lean, pull = np.zeros_like(f), np.zeros_like(f)
+    if likelihood.log_concave:  # else W is an expectation, which the mode does not change
+        s = 0.5 * variance * likelihood.derivatives(y, f + offset).third
+        lean, pull = _implicit(K, given, s)
+    by_parameter = likelihood.parameter_derivatives(y, f + offset)
+    slopes = by_parameter.value.sum(axis=1) + by_parameter.first @ pull
+    slopes = slopes - 0.5 * likelihood.information_slopes(y, f + offset) @ variance
+    return Approximation(given, psi - 0.5 * given.log_det, lean, slopes, settled, iterations)
+
+
+def _implicit(K: Array, given: Given, s: Host) -> tuple[Host, Host]:
+    """Return `w = s - R K s` and `K w`, which is Sigma s."""
+    right = K @ like(s, K)
+    w = like(s, K) - given.root.T @ (given.root @ right)
+    return to_host(w), to_host(K @ w)
