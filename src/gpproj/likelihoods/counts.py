@@ -52,7 +52,7 @@ class _Counts(Numerical):
         """Return them for rates m that are log-normal: `V[y] = E[m + dispersion m^2] + V[m]`."""
         with np.errstate(over="ignore", divide="ignore"):
             expected = np.exp(mean + 0.5 * np.asarray(variance))
-            spread = np.log(np.expm1(variance) + dispersion * np.exp(variance))
+            spread = np.log((1.0 + dispersion) * np.expm1(variance) + dispersion)
             return expected, expected + np.exp(2.0 * np.asarray(mean) + variance + spread)
 
     @abstractmethod

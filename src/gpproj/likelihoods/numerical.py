@@ -48,18 +48,16 @@ class Numerical(Likelihood):
         """Return the moments of `N(f | mean, variance) p(y | f)`, elementwise."""
 
         def rows(y: Host, mean: Host, sd: Host) -> Host:
-            place, found = self._weights(y, mean, sd)
+            place, found = self._integrated(y, mean, sd)
             u = (place - mean) / sd
-            log_normaliser = self.log_likelihood(y, place) - 0.5 * (u**2 + LOG_2_PI)
-            return np.stack(
-                [
-                    log_normaliser + found.log_integral,
-                    place + sd * found.mean,
-                    sd**2 * found.variance,
-                ]
-            )
+            highest = self.log_likelihood(y, place) - 0.5 * (u**2 + LOG_2_PI)
+            log_normaliser = highest + found.log_integral
+            return np.stack([log_normaliser, place + sd * found.mean, found.variance])
 
-        return Tilted(*_in_blocks(rows, 3, y, mean, variance))
+        log_normaliser, tilted_mean, share = _in_blocks(rows, 3, y, mean, variance)
+        if self.kind != "real":  # probabilities, whatever the last digit says
+            log_normaliser = np.minimum(log_normaliser, 0.0)
+        return Tilted(log_normaliser, tilted_mean, variance * share)
 
     def tilted_slopes(self, y: Host, mean: Host, variance: Host) -> Host:
         """Return derivatives of the log normaliser in the log parameters, `(q, n)`.
@@ -68,7 +66,7 @@ class Numerical(Likelihood):
         """
 
         def rows(y: Host, mean: Host, sd: Host) -> Host:
-            place, found = self._weights(y, mean, sd)
+            place, found = self._integrated(y, mean, sd)
             own = found.owner
             f = place[own, None] + sd[own, None] * found.nodes
             values = self.parameter_derivatives(y[own, None], f).value
@@ -93,7 +91,7 @@ class Numerical(Likelihood):
         integrand = self._log_integrand(y, mean, sd, place)
         return Layout(place, concave_edges(integrand, width, np.full_like(sd, LIMIT)))
 
-    def _weights(self, y: Host, mean: Host, sd: Host) -> tuple[Host, Weights]:
+    def _integrated(self, y: Host, mean: Host, sd: Host) -> tuple[Host, Weights]:
         with np.errstate(over="ignore"):  # of rates, far from the mode: their density is 0
             place, edges = self._layout(y, mean, sd)
             return place, integrate(self._log_integrand(y, mean, sd, place), edges)
@@ -101,7 +99,10 @@ class Numerical(Likelihood):
     def _log_integrand(
         self, y: Host, mean: Host, sd: Host, place: Host
     ) -> Callable[[Index, Host], Host]:
-        slope = sd * self.derivatives(y, place).first - (place - mean) / sd
+        first, second, _ = self.derivatives(y, place)
+        slope = sd * first - (place - mean) / sd
+        # Within the last digit of the place the maximum may as well be there.
+        slope[np.abs(slope) < np.spacing(np.abs(place)) * (1.0 / sd - sd * second)] = 0.0
 
         def log_integrand(owner: Index, x: Host) -> Host:
             own = owner[:, None]
@@ -114,7 +115,8 @@ class Numerical(Likelihood):
 
         In `u = (f - mean) / sd` the mode is where `u = sd l'(mean + sd u)`, and since the right
         side decreases it lies between any u and the right side there. Newton's method within such
-        bounds, with a bisection every third time, need not be exact.
+        bounds, with a bisection every third time, ends near the mode for its width and for the
+        latent scale of likelihoods with exponentials of f, which is 1.
         """
         corner = (self._corner(y) - mean) / sd
         low, high = np.full_like(sd, -np.inf), np.full_like(sd, np.inf)
@@ -137,7 +139,7 @@ class Numerical(Likelihood):
                 np.where(gap > 0, high[left], own),
             )
             width[left] = 1.0 / np.sqrt(curvature)
-            rough = np.abs(gap) > 0.02 * np.sqrt(curvature)
+            rough = np.abs(gap) > np.minimum(0.02 * np.sqrt(curvature), curvature / scale)
             left = left[rough]
             if left.size == 0:
                 break

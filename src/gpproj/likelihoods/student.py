@@ -162,6 +162,7 @@ class StudentT(Numerical):
         easy = least > 0.1
         edges = np.zeros((sd.size, 7))
         if easy.any():
+            place[easy] = self._polished(place[easy], mean[easy], sd[easy])
             width = self._widths(place[easy], sd[easy])
             integrand = self._log_integrand(y[easy], mean[easy], sd[easy], place[easy])
             edges[easy] = concave_edges(integrand, width, LIMIT / np.sqrt(least[easy]))
@@ -173,6 +174,13 @@ class StudentT(Numerical):
             wide[hard] = (graded - place[hard, None]) / sd[hard, None]
             edges = wide
         return Layout(place, edges)
+
+    def _polished(self, f: Host, mean: Host, sd: Host) -> Host:
+        """Return roots after a Newton step: to be near them means near in units of sd."""
+        first, second, _ = self.derivatives(np.zeros_like(f), f)
+        u = (f - mean) / sd
+        u = u + (sd * first - u) / (1.0 - sd * second * sd)
+        return mean + sd * u
 
     def _relative_height(self, from_mean: Host, from_y: Host, variance: Host) -> Host:
         far = 0.5 * (self.degrees + 1.0) * np.log1p(from_y**2 / self._core)
