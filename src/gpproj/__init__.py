@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "ProjectionClassifier",
+    "ProjectionRegressor",
     "Reference",
     "SearchPath",
     "Submodel",
@@ -22,6 +24,10 @@ __all__ = [
     "effects",
     "fit",
     "forward_search",
+    "from_draws",
+    "from_gpytorch",
+    "from_moments",
+    "from_sklearn",
     "kernels",
     "leave_input_out",
     "likelihoods",
@@ -40,9 +46,11 @@ __all__ = [
 if TYPE_CHECKING:
     from gpproj import datasets, kernels, likelihoods, plots, priors
     from gpproj.dependence import effects
+    from gpproj.estimators import ProjectionClassifier, ProjectionRegressor
     from gpproj.io import load
     from gpproj.projection import Submodel, project
-    from gpproj.reference import Reference, condition, fit, sample
+    from gpproj.reference import Reference, condition, fit, from_draws, from_moments, sample
+    from gpproj.reference.adapters import from_gpytorch, from_sklearn
     from gpproj.report import write_report
     from gpproj.search import (
         SearchPath,
@@ -57,9 +65,11 @@ else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
         "dependence": ("effects",),
+        "estimators": ("ProjectionClassifier", "ProjectionRegressor"),
         "io": ("load",),
         "projection": ("Submodel", "project"),
-        "reference": ("Reference", "condition", "fit", "sample"),
+        "reference": ("Reference", "condition", "fit", "from_draws", "from_moments", "sample"),
+        "reference.adapters": ("from_gpytorch", "from_sklearn"),
         "report": ("write_report",),
         "search": (
             "SearchPath",

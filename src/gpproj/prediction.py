@@ -185,7 +185,7 @@ class Predictive(ABC):
         offset = self._offset(exposure, int(X_new.shape[0]))
 
         def respond(one: Component) -> Prediction:
-            return _response(one.likelihood, one.predictor(X_new), offset)
+            return response_of(one.likelihood, one.predictor(X_new), offset)
 
         return Prediction(*self.columns.response(*self._mixed(respond)))
 
@@ -211,7 +211,9 @@ class Predictive(ABC):
         xp = namespace(target)
         total = xp.full_like(target, -math.inf)
         for weight, predictor, likelihood in self._components():
-            own = _log_density(likelihood, target, predictor(X_new), offset) + math.log(weight)
+            own = log_density_of_response(likelihood, target, predictor(X_new), offset) + math.log(
+                weight
+            )
             total = xp.logaddexp(total, own)
         return self.columns.scaling.restore_log_density(total)
 
@@ -249,7 +251,7 @@ def noise_of(likelihood: Likelihood) -> float:
     return float(likelihood.response(np.zeros(1), np.zeros(1))[1][0])
 
 
-def _response(likelihood: Likelihood, latent: Prediction, offset: Host | None) -> Prediction:
+def response_of(likelihood: Likelihood, latent: Prediction, offset: Host | None) -> Prediction:
     """Return mean and variance of y on the model's scale."""
     if isinstance(likelihood, Gaussian):
         return Prediction(*likelihood.response(*latent))
@@ -258,7 +260,7 @@ def _response(likelihood: Likelihood, latent: Prediction, offset: Host | None) -
     return Prediction(*(like(part, latent.mean) for part in found))
 
 
-def _log_density(
+def log_density_of_response(
     likelihood: Likelihood, y: Array, latent: Prediction, offset: Host | None
 ) -> Array:
     """Return the log density of y on the model's scale."""

@@ -181,7 +181,7 @@ def family_of(
         kernel.log_parameters(training.d)  # a wrong number of length-scales says so here
     structure = reference.model_kernel if kernel is None else kernel
     same = structure.parameters(training.d) == reference.model_kernel.parameters(training.d)
-    known = reference.model_kernel.log_parameters(training.d)
+    known = reference.known_parameters
     return Family(
         kernel=structure,
         units=scales(training),

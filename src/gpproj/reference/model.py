@@ -192,6 +192,11 @@ class Reference(Predictive):
         theta, _ = self.problem.halves(self.draws.centre)
         return self.structure.with_log_parameters(theta, self.training.d)
 
+    @property
+    def known_parameters(self) -> Host | None:
+        """Log parameters of the kernel on the model's scale, where there is one, `(p,)`."""
+        return self.model_kernel.log_parameters(self.training.d)
+
     @cached_property
     def latent(self) -> Latent:
         """The latent posterior at the training inputs, on the model's scale."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
-from gpproj.reference import Reference
+from gpproj.reference import ForeignReference, Reference
 from gpproj.search import SearchPath, forward_search
 from gpproj.validation.folds import Fold, folds_of, leave_one_out_folds, validate_folds
 from gpproj.validation.keeping import Keeper, fingerprint
@@ -179,6 +179,11 @@ def _plan(
     random_state: int | None,
 ) -> _Plan:
     """Check the arguments, and fill in what was left out."""
+    if method == "loo" and isinstance(reference, ForeignReference):
+        raise ValueError(
+            f'method="loo" needs the hyperparameters of the reference, and one made by '
+            f'{reference.source} has none; use "kfold"'
+        )
     if method is None:
         method = "loo" if reference.draws.count > 1 else "kfold"
     if method not in ("loo", "kfold"):

@@ -1,0 +1,206 @@
+"""scikit-learn's estimators: its own checks, and what they select and predict."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gpproj
+from gpproj.kernels import Constant, SquaredExponential
+from gpproj.likelihoods import Bernoulli, Gaussian
+
+
+def quick_regression(X, y):
+    """A reference at given hyperparameters: what scikit-learn checks is not the fit."""
+    d, spread = X.shape[1], float(np.var(y)) or 1.0
+    kernel = Constant(spread) + SquaredExponential(spread, 2.0 * np.sqrt(d))
+    return gpproj.condition(X, y, kernel, Gaussian(0.1 * spread), standardize=True)
+
+
+def quick_classification(X, y):
+    kernel = Constant(1.0) + SquaredExponential(4.0, 2.0 * np.sqrt(X.shape[1]))
+    return gpproj.condition(X, y, kernel, Bernoulli(), standardize=True)
+
+
+@parametrize_with_checks(
+    [
+        gpproj.ProjectionRegressor(1, reference=quick_regression),
+        gpproj.ProjectionClassifier(1, reference=quick_classification),
+    ]
+)
+@pytest.mark.filterwarnings("ignore:.*constant in X.*:UserWarning")
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@parametrize_with_checks([gpproj.ProjectionRegressor(), gpproj.ProjectionClassifier()])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_checks_of_scikit_learn_with_all_defaults(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
+    f = np.sin(2 * X["b"]) + X["d"]
+    return X, (f + 0.2 * rng.standard_normal(60)).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return gpproj.ProjectionRegressor(random_state=0).fit(*data)
+
+
+def test_the_number_of_inputs_is_validated(fitted, data):
+    X, y = data
+    assert fitted.get_feature_names_out().tolist() == ["b", "d"]
+    assert fitted.ranking_[fitted.support_].tolist() == [1, 1]
+    assert sorted(fitted.ranking_[~fitted.support_]) == [2, 3]
+    assert fitted.validation_.suggest_size() == 2
+    assert fitted.submodel_.inputs == fitted.path_.order[:2]
+    assert fitted.n_features_in_ == 4
+    mean, sd = fitted.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, fitted.submodel_.predict_response(X).mean)
+    np.testing.assert_allclose(sd**2, fitted.submodel_.predict_response(X).variance)
+    assert fitted.score(X, y) > 0.9
+    assert fitted.reference_.training.n == 60
+
+
+def test_transforms_keep_frames(fitted, data):
+    X, _ = data
+    chosen = clone(fitted).set_output(transform="pandas").set_params(n_features_to_select=1)
+    assert chosen.fit_transform(*data).columns.tolist() in (["b"], ["d"])
+    np.testing.assert_array_equal(fitted.transform(X), X[["b", "d"]])
+
+
+@pytest.mark.parametrize(("asked", "size"), [(3, 3), (0.5, 2), (1.0, 4), (0.01, 1)])
+def test_numbers_and_shares(data, asked, size):
+    found = gpproj.ProjectionRegressor(asked, reference=quick_regression).fit(*data)
+    assert found.support_.sum() == size
+    assert found.validation_ is None
+
+
+def test_noise_needs_no_input_but_gets_the_least(data):
+    X, _ = data
+    y = np.random.default_rng(5).standard_normal(60)
+    settings = {"reference": quick_regression, "random_state": 0, "max_features": 1}
+    one = gpproj.ProjectionRegressor(**settings)
+    none = gpproj.ProjectionRegressor(min_features_to_select=0, **settings)
+    for selector in (one, none):
+        with pytest.warns(UserWarning, match="null model"):
+            selector.fit(X, y)
+    assert one.support_.sum() == 1
+    assert none.support_.sum() == 0
+    assert np.ptp(none.predict(X)) == 0.0
+
+
+def test_pipelines_searches_and_pickles(data):
+    X, y = data
+    pipeline = make_pipeline(
+        StandardScaler(),
+        gpproj.ProjectionRegressor(2, reference=quick_regression),
+        LinearRegression(),
+    )
+    assert pipeline.fit(X, y).score(X, y) > 0.5
+    grid = GridSearchCV(
+        gpproj.ProjectionRegressor(reference=quick_regression),
+        {"n_features_to_select": [1, 2]},
+        cv=KFold(2),
+    ).fit(X, y)
+    assert grid.best_params_ == {"n_features_to_select": 2}
+    again = pickle.loads(pickle.dumps(grid.best_estimator_))
+    np.testing.assert_array_equal(again.predict(X), grid.predict(X))
+
+
+def test_references_of_scikit_learn(data):
+    X, y = data
+    gpr = GaussianProcessRegressor(RBF([1.0] * 4) + WhiteKernel(0.1), optimizer=None)
+    found = gpproj.ProjectionRegressor(2, reference=gpr).fit(X, y)
+    assert set(found.get_feature_names_out()) == {"b", "d"}
+    assert not hasattr(gpr, "X_train_")
+    gpc = GaussianProcessClassifier(RBF([1.0] * 4), optimizer=None)
+    classes = gpproj.ProjectionClassifier(1, reference=gpc).fit(X, y > 0)
+    assert pickle.loads(pickle.dumps(classes)).predict(X).dtype == bool
+
+
+def test_a_sampled_reference(data):
+    pytest.importorskip("nutpie")
+    X, y = data
+    found = gpproj.ProjectionRegressor(1, reference="sample", random_state=0)
+    with pytest.warns(UserWarning, match="sampling"):
+        found.fit(X[["b", "d"]].iloc[:25], y[:25])
+    assert found.reference_.draws.count == 100
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1), (False, True)])
+def test_classes_by_any_labels(data, labels):
+    X, y = data
+    target = np.array(labels)[(y > 0).astype(int)]
+    found = gpproj.ProjectionClassifier(2).fit(X, target)
+    assert set(found.get_feature_names_out()) == {"b", "d"}
+    assert found.classes_.tolist() == list(labels)
+    probabilities = found.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(
+        found.predict(X), np.array(labels)[(probabilities[:, 1] > 0.5).astype(int)]
+    )
+    assert found.score(X, target) > 0.85
+
+
+def test_a_validated_classifier(data):
+    X, y = data
+    found = gpproj.ProjectionClassifier(
+        reference=quick_classification, random_state=0, cv=3, max_features=3
+    ).fit(X, np.where(y > 0, "up", "down"))
+    assert {"accuracy", "auc"} <= set(found.validation_.summary().columns)
+    assert 1 <= found.support_.sum() <= 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_features_to_select": 0}, "n_features_to_select must be"),
+        ({"n_features_to_select": 9}, "n_features_to_select must be"),
+        ({"n_features_to_select": 1.5}, "n_features_to_select must be"),
+        ({"n_features_to_select": "best"}, "n_features_to_select must be"),
+        ({"n_features_to_select": True}, "n_features_to_select must be"),
+        ({"reference": "magic"}, "reference must be"),
+        ({"reference": 3}, "reference must be"),
+        ({"max_features": 0}, "max_features must be"),
+        ({"min_features_to_select": -1}, "min_features_to_select must be"),
+    ],
+)
+def test_bad_settings_are_named_when_fitting(data, settings, words):
+    with pytest.raises(ValueError, match=words):
+        gpproj.ProjectionRegressor(**settings).fit(*data)
+
+
+def test_functions_must_return_references(data):
+    with pytest.raises(TypeError, match=r"reference must return a gpproj\.Reference"):
+        gpproj.ProjectionRegressor(reference=lambda X, y: 3).fit(*data)
+
+
+def test_three_classes_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        gpproj.ProjectionClassifier().fit(X, np.digitize(y, [-0.5, 0.5]))
+
+
+def test_a_notebook_shows_the_settings(fitted):
+    shown = fitted._repr_html_()
+    assert "ProjectionRegressor" in shown
+    assert "n_features_to_select" in shown
