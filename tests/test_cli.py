@@ -100,7 +100,7 @@ def test_reproduce_hands_its_arguments_on(command, calls, tmp_path):
 
 def test_reproduce_has_a_folder_for_each_experiment(command, calls, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for name, repeats in [("toy", 200), ("boston", 50), ("clusters", 10)]:
+    for name, repeats in [("toy", 200), ("boston", 50), ("clusters", 10), ("pima", 20)]:
         done = command("reproduce", name)
         assert done.exit_code == 0, done.output
         assert calls.pop() == (Path("experiments") / name, repeats, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from gpproj.cli import main
 from gpproj.cli.display import score_table
 from gpproj.cli.outputs import _tables, answer_of
 from gpproj.cli.run import Settings
+from gpproj.kernels import Constant, SquaredExponential
+from gpproj.likelihoods import NegativeBinomial, Poisson
+from gpproj.prediction.intervals import count_interval
 
 
 @pytest.fixture(autouse=True)
@@ -58,17 +62,56 @@ def csv(tmp_path_factory):
 OPTIONS = ("--target", "price", "--max-inputs", 2, "--folds", 2, "--seed", 3)
 
 
-@pytest.fixture(scope="module")
-def run(csv, tmp_path_factory):
+def completed(file, options, folder):
     """A completed run, made as users make it."""
-    folder = tmp_path_factory.mktemp("runs") / "run"
     with pytest.MonkeyPatch.context() as patched:
-        arguments = ["gpproj", "select", csv, *OPTIONS, "--out", folder, "--quiet"]
+        arguments = ["gpproj", "select", file, *options, "--out", folder, "--quiet"]
         patched.setattr(sys, "argv", [str(one) for one in arguments])
         with pytest.raises(SystemExit) as left:
             main()
     assert left.value.code == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def run(csv, tmp_path_factory):
+    return completed(csv, OPTIONS, tmp_path_factory.mktemp("runs") / "run")
+
+
+def make_sales(n=40):
+    """Two classes, and counts with exposures, that the size explains."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((n, 2)), columns=["size", "age"])
+    table["kind"] = rng.choice(["a", "b"], n)
+    sold = 2.5 * table["size"] + 0.5 * rng.logistic(size=n) > 0
+    table["sold"] = np.where(sold, "yes", "no")
+    table["years"] = rng.uniform(0.5, 3.0, n)
+    table["visits"] = rng.poisson(table["years"] * np.exp(1.0 + 0.8 * table["size"]))
+    return table
+
+
+@pytest.fixture(scope="module")
+def sales(tmp_path_factory):
+    file = tmp_path_factory.mktemp("data") / "sales.csv"
+    make_sales().to_csv(file, index=False)
+    return file
+
+
+SHORT = ("--max-inputs", 1, "--folds", 2, "--seed", 2)
+CLASSES = ("--target", "sold", "--likelihood", "bernoulli", "--ignore", "years")
+COUNTS = ("--target", "visits", "--likelihood", "poisson", "--exposure", "years")
+
+
+@pytest.fixture(scope="module")
+def class_run(sales, tmp_path_factory):
+    options = (*CLASSES, "--ignore", "visits", *SHORT)
+    return completed(sales, options, tmp_path_factory.mktemp("runs") / "classes")
+
+
+@pytest.fixture(scope="module")
+def count_run(sales, tmp_path_factory):
+    options = (*COUNTS, "--ignore", "sold", *SHORT)
+    return completed(sales, options, tmp_path_factory.mktemp("runs") / "counts")
 
 
 def test_a_run_holds_everything(run):
@@ -132,7 +175,89 @@ def test_tables_hold_every_statistic_that_suits_the_targets(class_cv):
     for stat in ("elpd", "mlpd", "accuracy", "auc", "brier", "deviance"):
         assert stat in tables["scores"]
         assert stat in tables["reference"].index
-    assert answer_of(class_cv, Path("report.html"))["scores"][0]["auc"] > 0.0
+    answer = answer_of(class_cv, Path("report.html"), "bernoulli")
+    assert answer["scores"][0]["auc"] > 0.0
+    assert answer["likelihood"] == "bernoulli"
+
+
+def test_classes_from_a_table_to_a_report(call, class_run):
+    code, out, _ = call("select", "--resume", class_run, "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["likelihood"] == "bernoulli"
+    assert answer["inputs"] == ["size"]
+    assert answer["scores"][1]["auc"] > 0.8
+    cv = gpproj.load(class_run / "validation")
+    assert cv.reference.classes == cv.path[1].classes == ("no", "yes")
+    page = (class_run / "report.html").read_text()
+    assert "AUC" in page
+    assert "--target sold --likelihood bernoulli" in page
+
+
+def test_classes_are_predicted_by_name(call, class_run, sales, tmp_path):
+    out = tmp_path / "predictions.csv"
+    assert call("predict", class_run, sales, "--out", out, "--size", 1)[0] == 0
+    table = pd.read_csv(out)
+    assert table.columns.tolist() == ["class", "probability of yes"]
+    p = gpproj.load(class_run / "submodel").predict_response(make_sales()[["size"]]).mean
+    np.testing.assert_allclose(table["probability of yes"], p, rtol=1e-12)
+    assert table["class"].tolist() == np.where(p >= 0.5, "yes", "no").tolist()
+
+
+def test_counts_are_predicted_with_their_exposure(call, count_run, sales, tmp_path):
+    out, page = tmp_path / "predictions.csv", (count_run / "report.html").read_text()
+    assert "--likelihood poisson --exposure years" in page
+    reference = gpproj.load(count_run / "validation").reference
+    assert "years" not in reference.feature_names
+    assert call("predict", count_run, sales, "--out", out, "--size", 1)[0] == 0
+    table, seen = pd.read_csv(out), make_sales()
+    sub = gpproj.load(count_run / "validation").path[1]
+    expected = sub.predict_response(seen[["size"]], seen["years"]).mean
+    np.testing.assert_allclose(table["mean"], expected, rtol=1e-12)
+    assert (table["lower"] >= 0).all()
+    assert seen["visits"].between(table["lower"], table["upper"]).mean() > 0.85
+    seen.drop(columns="years").to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("predict", count_run, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    refused(call(*arguments, "--size", 1), "exposure: the table has no column 'years'")
+
+
+@pytest.mark.parametrize("dispersion", [None, 1e-9, 0.4])
+def test_intervals_of_counts_hold_what_they_say(dispersion):
+    likelihood = Poisson() if dispersion is None else NegativeBinomial(dispersion)
+    kernel = Constant(0.5) + SquaredExponential(0.5, 1.0)
+    X, y = np.linspace(0.0, 3.0, 12)[:, None], np.arange(12) % 5 + 1
+    ref = gpproj.condition(X, y, kernel, likelihood)
+    new, exposure = np.array([[1.0], [9.0], [2.0]]), [0.02, 1.0, 100.0]
+    counts = np.arange(5000)
+    for level in (0.5, 0.95):
+        lower, upper = count_interval(ref, new, exposure, level)
+        for row, k_low, k_high in zip(range(3), lower, upper, strict=True):
+            one = np.repeat(new[[row]], counts.size, axis=0)
+            every = np.exp(ref.log_density(one, counts, np.full(counts.size, exposure[row])))
+            below = np.cumsum(every)
+            assert below[-1] == pytest.approx(1.0, abs=1e-3)
+            for k, share in ((k_low, 0.5 - level / 2), (k_high, 0.5 + level / 2)):
+                assert below[int(k)] >= share - 1e-3
+                assert k == 0 or below[int(k) - 1] < share + 1e-3
+
+
+def test_settings_of_the_first_format_are_read(call, run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    config = json.loads((folder / "config.json").read_text())
+    assert config.pop("likelihood") == "gaussian"
+    assert config.pop("exposure") is None
+    (folder / "config.json").write_text(json.dumps(config | {"format": 1}))
+    assert call("select", "--resume", folder, "--quiet") == (0, "", "")
+
+
+def test_exposures_that_have_changed_are_refused(call, count_run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(count_run, folder)
+    make_sales().assign(years=1.0).to_csv(tmp_path / "other.csv", index=False)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"data": str(tmp_path / "other.csv")}))
+    refused(call("select", "--resume", folder), "has changed since the run")
 
 
 def test_quiet_says_nothing(call, run):
@@ -194,7 +319,12 @@ def warn_and(function):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [('sample = "yes"', "sample must be true"), ('ignore = "none"', "'none'")]
+    ("line", "said"),
+    [
+        ('sample = "yes"', "sample must be true"),
+        ('ignore = "none"', "'none'"),
+        ("likelihood = []", "likelihood must be one of"),
+    ],
 )
 def test_a_file_with_settings_that_mean_nothing(call, csv, tmp_path, line, said):
     (tmp_path / "run.toml").write_text(f'data = "{csv}"\ntarget = "price"\n{line}\n')
@@ -222,6 +352,10 @@ def test_the_report_says_how_to_make_the_run_again(run):
     settings = Settings("a b.csv", "price", ignore=("x",), sample=True, max_inputs=3)
     assert settings.command(Path("out")) == (
         "gpproj select 'a b.csv' --target price --ignore x --sample --max-inputs 3 --out out"
+    )
+    settings = Settings("a.csv", "n", "poisson", "years at risk")
+    assert settings.command(Path("out")) == (
+        "gpproj select a.csv --target n --likelihood poisson --exposure 'years at risk' --out out"
     )
     assert "--target price" in (run / "report.html").read_text()
 
@@ -281,6 +415,45 @@ def test_tables_that_cannot_be_used(call, tmp_path, name):
     (tmp_path / name).write_text(BAD_TABLES[name])
     refused(call("select", tmp_path / name, "--target", "price", "--out", tmp_path / "run"))
     assert not (tmp_path / "run" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--target", "age", "--likelihood", "binomial"], "must be one of bernoulli, gaussian"),
+        (["--target", "sold"], "two classes need --likelihood bernoulli"),
+        (["--target", "sold", "--likelihood", "poisson"], "must be numbers, saw"),
+        (["--target", "age", "--likelihood", "bernoulli"], "must have two classes; saw 40"),
+        (["--target", "age", "--likelihood", "poisson"], "must be counts"),
+        (["--target", "visits", "--exposure", "years"], "exposure is for counts, not for gaussian"),
+        ([*CLASSES, "--exposure", "visits"], "exposure is for counts, not for bernoulli"),
+        ([*COUNTS, "--exposure", "weeks"], "exposure: the table has no column 'weeks'"),
+        ([*COUNTS, "--exposure", "age"], "exposure: column 'age' must be positive"),
+        ([*COUNTS, "--exposure", "kind"], "exposure: column 'kind' must be numbers"),
+        ([*COUNTS, "--exposure", "visits"], "exposure: column 'visits' is the target"),
+        ([*COUNTS, "--ignore", "years"], "the exposure 'years' cannot be left out"),
+    ],
+)
+def test_targets_and_likelihoods_that_do_not_go_together(call, sales, tmp_path, arguments, said):
+    refused(call("select", sales, *arguments, "--out", tmp_path / "run"), said)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("size,sold\n1,a\n2,b\n3,c\n", "must have two classes; saw 3: 'a', 'b', 'c'"),
+        ("size,sold\n1,a\n2,a\n3,a\n", "must have two classes; saw 1: 'a'"),
+        ("size,sold\n1,a\n2,\n3,b\n", "1 of 3 rows have missing cells: sold (1)"),
+        ("size,sold\n1,2020-01-01\n2,2021-01-01\n3,2022-01-01\n", "saw 3"),
+    ],
+    ids=["three", "one", "missing", "dates"],
+)
+def test_classes_that_cannot_be_used(call, tmp_path, content, said):
+    (tmp_path / "new.csv").write_text(content)
+    arguments = ("--target", "sold", "--likelihood", "logit", "--out", tmp_path / "run")
+    refused(call("select", tmp_path / "new.csv", *arguments), said)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -345,8 +518,6 @@ def test_folders_that_are_no_runs(call, csv, tmp_path, content):
 
 
 def test_data_that_have_changed_are_refused(call, run, csv, tmp_path):
-    import shutil
-
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     other = tmp_path / "other.csv"

@@ -25,6 +25,9 @@ METHODS = ("ard", "kl", "variance", "permutation")
 NODES = 11
 """Of the Gauss-Hermite quadrature: exact for polynomials of the input up to degree ten."""
 
+SMALLEST = 1e-12
+"""Latent variance of classes and counts below which differences would be of rounding errors."""
+
 COLLINEAR = 1e-8
 """An input that the others explain but for this fraction of its standard deviation follows from
 them; what is left is rounding."""
@@ -176,6 +179,8 @@ def _kl(reference: Reference) -> Host:
         variance_slope = variance_slope + weight * moved
     variance = (variance + square - shift**2)[:, None]
     variance_slope = variance_slope - 2.0 * shift[:, None] * mean_slope
+    if reference.training.kind != "real":  # whose mean tells all
+        variance_slope = xp.zeros_like(X)
     rates = xp.sqrt(mean_slope**2 / variance + 0.5 * (variance_slope / variance) ** 2)
     return to_host(xp.mean(rates, axis=0) * xp.std(X, axis=0))
 
@@ -190,7 +195,7 @@ def _seen(
     """
     if likelihood.kind == "real":
         return *likelihood.response(*latent), slopes
-    mean, variance = to_host(latent.mean), to_host(latent.variance)
+    mean, variance = to_host(latent.mean), np.maximum(to_host(latent.variance), SMALLEST)
     offset = to_host(reference.training.offset)
 
     def response(m: Host, v: Host) -> Host:

@@ -11,6 +11,7 @@ import pytest
 
 import gpproj
 from gpproj.io.folder import FORMAT
+from gpproj.likelihoods import Bernoulli, NegativeBinomial
 from gpproj.priors import Gamma, LogNormal
 
 FORMATS = Path(__file__).resolve().parent / "formats"
@@ -20,6 +21,11 @@ KINDS = {
     "submodel": gpproj.Submodel,
     "path": gpproj.SearchPath,
     "validation": gpproj.Validation,
+    "classes": gpproj.SearchPath,
+    "counts": gpproj.Submodel,
+}
+FIGURES = {
+    version: json.loads((FORMATS / version / "figures.json").read_text()) for version in VERSIONS
 }
 
 
@@ -41,16 +47,18 @@ def assert_close(one, other):
 
 def test_every_format_has_a_sample():
     assert [f"v{number}" for number in range(1, FORMAT + 1)] == VERSIONS
+    assert list(FIGURES["v1"]) == ["reference", "submodel", "path", "validation"]
+    assert list(FIGURES[f"v{FORMAT}"]) == list(KINDS)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    ("version", "name"), [(version, name) for version in VERSIONS for name in FIGURES[version]]
+)
 def test_samples_give_the_figures_they_gave(version, name):
     make = runpy.run_path(str(FORMATS / "make.py"))
     found = gpproj.load(FORMATS / version / name)
     assert isinstance(found, KINDS[name])
-    known = json.loads((FORMATS / version / "figures.json").read_text())
-    assert_close(make["figures"](found), known[name])
+    assert_close(make["figures"](found), FIGURES[version][name])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -68,6 +76,16 @@ def test_samples_know_how_they_were_made(version):
     sampled = gpproj.load(FORMATS / version / "reference")
     assert sampled.draws.count == 8
     assert sampled.recipe.keywords["random_state"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_samples_know_their_likelihoods(version):
+    classes = gpproj.load(FORMATS / version / "classes")
+    assert classes.reference.classes == classes[1].classes == ("no", "yes")
+    assert classes.reference.likelihood == Bernoulli()
+    assert classes.reference.recipe.keywords["likelihood"] == "bernoulli"
+    counts = gpproj.load(FORMATS / version / "counts")
+    assert isinstance(counts.likelihood, NegativeBinomial)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -396,6 +396,104 @@ def test_what_a_validation_of_draws_has_weighed_comes_back(drawn, kept, same):
     assert_validation(same, cv, kept(cv))
 
 
+# Classes, counts and heavy tails
+
+
+def others(name, n=24, seed=0):
+    """Inputs, targets of another kind, and exposures where there are any."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 2)), columns=["a", "b"])
+    f = 1.5 * X["a"].to_numpy()
+    if name == "classes":
+        return X, np.where(f + rng.standard_normal(n) > 0.0, "yes", "no"), None
+    if name == "counts":
+        exposure = rng.uniform(0.5, 2.0, n)
+        return X, rng.poisson(exposure * np.exp(f)), exposure
+    return X, f + 0.3 * rng.standard_t(4, n), None
+
+
+def answers(model, name):
+    """What a model says of new rows."""
+    X, y, exposure = others(name, 7, 1)
+    return [
+        *model.predict(X),
+        *model.predict_response(X, exposure),
+        model.log_density(X, y, exposure),
+    ]
+
+
+LIKELIHOODS = {
+    "classes": ("bernoulli", "laplace"),
+    "counts": ("poisson", "laplace"),
+    "tails": ("student-t", "laplace"),
+}
+
+
+@pytest.fixture(scope="module", params=LIKELIHOODS)
+def other(request):
+    (likelihood, inference), (X, y, exposure) = LIKELIHOODS[request.param], others(request.param)
+    ref = gpproj.fit(X, y, likelihood, exposure=exposure, inference=inference)
+    return request.param, ref, gpproj.forward_search(ref, 1, progress=False)
+
+
+def test_references_of_other_likelihoods_come_back(other, kept, same):
+    name, ref, _ = other
+    again = kept(ref)
+    same(ref, again)
+    assert again.classes == (("no", "yes") if name == "classes" else None)
+    assert again.likelihood == ref.likelihood
+    assert again.problem.method == "laplace"
+    same(ref._central, again._central)
+    assert again._central.marginals is not None
+    same(ref.latent.sites, again.latent.sites)
+    assert_target(same, ref.target, again.target)
+    same(answers(ref, name), answers(again, name))
+    same(ref.loo(), again.loo())
+    assert repr(again) == repr(ref)
+    X, y, exposure = others(name, 16, 2)
+    one, two = (model.refit(X, y, exposure) for model in (ref, again))
+    same(one, two)
+    same(answers(one, name), answers(two, name))
+
+
+def test_paths_and_submodels_of_other_likelihoods_come_back(other, kept, same, tmp_path):
+    name, ref, path = other
+    again = kept(path)
+    same(path.projections, again.projections)
+    same(ref, again.reference)
+    for size in range(2):
+        same(path[size], again[size])
+        same(answers(path[size], name), answers(again[size], name))
+    path[1].save(tmp_path / "sub")
+    alone = gpproj.load(tmp_path / "sub")
+    same(path[1], alone)
+    same(answers(path[1], name), answers(alone, name))
+    assert alone.classes == ref.classes
+    smaller = ref.refit(*others(name, 16, 2))
+    same(path.again(smaller).projections, again.again(smaller).projections)
+
+
+def test_validations_of_other_likelihoods_come_back(other, kept, same):
+    name, ref, path = other
+    options = {"folds": 2, "random_state": 0, "progress": False}
+    cv = quiet(gpproj.validate)(ref, path, **options)
+    again = kept(cv)
+    assert_validation(same, cv, again)
+    assert again.statistics == cv.statistics
+    same(answers(cv.submodel(1), name), answers(again.submodel(1), name))
+    if name == "classes":
+        same(quiet(gpproj.validate)(again.reference, again.path, **options).scores, cv.scores)
+
+
+@pytest.mark.parametrize("labels", [(False, True), (-1, 1), (0.5, 2.0), ("", "größe")])
+def test_labels_of_classes_come_back_as_they_were(data, kept, labels):
+    X, y = data
+    ref = gpproj.condition(X, [labels[int(one > 5.0)] for one in y], Constant(), "logit")
+    again = kept(ref)
+    assert again.classes == ref.classes == labels
+    assert [type(one) for one in again.classes] == [type(one) for one in labels]
+
+
 # Elsewhere
 
 

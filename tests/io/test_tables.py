@@ -25,7 +25,7 @@ def table():
 
 
 def test_numbers_stay_and_levels_become_inputs_that_belong_together(table):
-    X, y, encoding, dropped = prepare(table, "price")
+    X, y, encoding, dropped, exposure = prepare(table, "price")
     assert X.columns.tolist() == [
         "size",
         "colour=blue",
@@ -43,10 +43,11 @@ def test_numbers_stay_and_levels_become_inputs_that_belong_together(table):
         "kind": ["kind=b"],
     }
     assert dropped == 0
+    assert exposure is None
 
 
 def test_an_encoding_survives_json_and_reads_new_rows_in_the_same_way(table):
-    X, _, encoding, _ = prepare(table, "price")
+    X, _, encoding, *_ = prepare(table, "price")
     again = Encoding.of_plain(json.loads(json.dumps(encoding.plain())))
     assert again == encoding
     new = table.drop(columns="price").iloc[::-1].reset_index(drop=True)
@@ -77,7 +78,7 @@ def test_missing_cells_are_counted_dropped_or_imputed(table):
     with pytest.raises(TableError, match=r"2 of 4 rows have missing cells: size \(1\), colour"):
         prepare(holes, "price")
     assert prepare(holes, "price", missing="drop").dropped == 2
-    X, _, encoding, dropped = prepare(holes, "price", missing="impute")
+    X, _, encoding, dropped, _ = prepare(holes, "price", missing="impute")
     assert dropped == 0
     assert X["size"].tolist() == [1.0, 3.0, 3.0, 8.0]
     assert X["colour=red"].tolist() == [1.0, 0.0, 1.0, 1.0]
@@ -89,6 +90,69 @@ def test_rows_without_a_target_are_left_out(table):
     prepared = prepare(holes, "price", missing="impute")
     assert prepared.dropped == 1
     assert prepared.y.tolist() == [1.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        (["no", "yes", None, "no"], ["no", "yes", "no"]),
+        ([True, None, False, True], [True, False, True]),
+        ([1, 2, np.nan, 2], [1, 2, 2]),
+        ([0.5, 1.0, np.nan, 1.0], [0.5, 1, 1]),
+        (pd.Categorical(["b", "a", None, "a"]), ["b", "a", "a"]),
+    ],
+    ids=["text", "truth", "whole", "fractions", "categories"],
+)
+def test_classes_keep_their_labels(table, cells, labels):
+    prepared = prepare(table.assign(price=cells), "price", missing="drop", kind="binary")
+    assert prepared.y == labels
+    assert [type(one) for one in prepared.y] == [type(one) for one in labels]
+    assert prepared.dropped == 1
+    with pytest.raises(TableError, match=r"1 of 4 rows have missing cells: price \(1\)"):
+        prepare(table.assign(price=cells), "price", kind="binary")
+
+
+def test_exposures_are_no_inputs_and_never_imputed(table):
+    table = table.assign(years=[0.5, np.nan, 2.0, 1.0])
+    prepared = prepare(table, "price", (), "impute", "count", "years")
+    assert prepared.exposure.tolist() == [0.5, 2.0, 1.0]
+    assert prepared.dropped == 1
+    assert "years" not in prepared.X
+    assert "years" not in [column.name for column in prepared.encoding.columns]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({"price": [1.0, 2.0, -3.0, 4.0]}, {}, r"must be counts.*; saw -3.0 in row 3"),
+        ({"price": [1.0, np.nan, 2.5, 4.0]}, {"missing": "drop"}, r"saw 2.5 in row 3"),
+        ({"price": ["a", "b", "a", "b"]}, {}, "must be numbers, saw 'a' in row 1"),
+        ({"price": 0}, {}, "every count is 0"),
+        ({}, {"exposure": "time"}, "exposure: the table has no column 'time'"),
+        ({}, {"exposure": "price"}, "exposure: column 'price' is the target"),
+        ({}, {"exposure": "size", "ignore": ["size"]}, "the exposure 'size' cannot be left out"),
+        ({}, {"exposure": "kind"}, "exposure: column 'kind' must be numbers, saw 'a' in row 1"),
+        ({"size": [1.0, 0.0, 2.0, 3.0]}, {"exposure": "size"}, "positive; saw 0.0 in row 2"),
+        ({"price": [1, 2, 3, 1]}, {"kind": "binary"}, "two classes; saw 3: 1, 2, 3"),
+        ({"price": "x"}, {"kind": "binary"}, "two classes; saw 1: 'x'"),
+        ({"price": [1, "a", 1, "a"]}, {"kind": "binary"}, "labels of one kind; saw 1, 'a'"),
+        ({"price": pd.date_range("2020", periods=4)}, {"kind": "binary"}, "holds dates"),
+    ],
+)
+def test_targets_that_do_not_suit_are_refused(table, change, options, said):
+    with pytest.raises(TableError, match=said) as caught:
+        prepare(table.assign(**change), "price", **({"kind": "count"} | options))
+    assert "\n" not in str(caught.value)
+
+
+def test_text_as_target_tells_of_classes(table):
+    with pytest.raises(TableError, match="two classes need --likelihood bernoulli"):
+        prepare(table, "kind")
+
+
+def test_a_table_of_target_and_exposure_has_no_inputs(table):
+    with pytest.raises(TableError, match="no column beside the target and the exposure"):
+        prepare(table[["price", "size"]], "price", kind="count", exposure="size")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,14 @@ from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy
 from pandas.testing import assert_frame_equal
 
 import gpproj
 from gpproj.data import raw_rows
+from gpproj.kernels import SquaredExponential
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -221,7 +223,7 @@ def test_other_targets_have_statistics_of_their_own(request, written, words, nam
     ]
     captions = [words(one) for one in section(tree, "sizes").iter("figcaption")]
     assert [one.split("submodels")[0] for one in captions[1:]] == [
-        gpproj.plots.curves.SCORES[stat].capitalize() for stat in stats
+        label[0].upper() + label[1:] for label in map(gpproj.plots.curves.SCORES.get, stats)
     ]
     point = section(tree, "sizes").find(".//g[@role='img']").get("aria-label")
     said = titles[0][:1].lower() + titles[0][1:] if name == "count_cv" else titles[0]
@@ -242,6 +244,45 @@ def test_classes_have_the_names_that_the_user_gave_them(class_cv, written, words
     assert f"Probabilities of {short} in rows" in words(part.find(".//figcaption"))
     titles = [one.find("title").text for one in part.findall(".//circle")]
     assert sum(one.endswith("observed <b>no</b>") for one in titles) == (seen == 0).sum()
+
+
+def small_run(likelihood):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((30, 2)), columns=["line", "noise"])
+    y = {
+        "gaussian": X["line"],
+        "logit": np.where(X["line"] > 0, "yes", "no"),
+        "poisson": rng.poisson(np.exp(X["line"])),
+    }
+    ref = gpproj.condition(X, y[likelihood], SquaredExponential(1.0, 2.0), likelihood)
+    path = gpproj.project_path(ref, ["line"])
+    return gpproj.validate(ref, path, folds=2, random_state=0, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "averaged", "scale"),
+    [
+        ("gaussian", "prediction", "in units of the target"),
+        ("logit", "latent function", "on the logit scale, where zero stands for even chances"),
+        ("poisson", "latent function", "as the natural logarithm of the rate"),
+    ],
+)
+def test_effects_name_their_scale(written, words, likelihood, averaged, scale):
+    _, tree = written(small_run(likelihood), size=1)
+    part = section(tree, "effects")
+    assert f"The average {averaged} as one input moves" in words(part)
+    assert scale in words(part)
+    drawn = part.find(".//figure/svg").get("aria-label")
+    assert drawn.startswith(f"average {averaged} as line moves")
+
+
+def test_targets_are_shown_as_the_user_knows_them(written, words, csv):
+    for likelihood, known in (("logit", r"no|yes"), ("poisson", r"\d+")):
+        _, tree = written(small_run(likelihood), effects=0)
+        *_, table = section(tree, "losses").iter("table")
+        told = [line[1] for line in rows_of(words, table)[1:]]
+        assert all(re.fullmatch(known, one) for one in told)
+        assert set(told) <= set(csv(tree, "rows")["y"].astype(str))
 
 
 def test_left_out_one_by_one_classes_are_explained(class_cv, written, words):

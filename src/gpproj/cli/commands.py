@@ -54,9 +54,19 @@ class Experiment(StrEnum):
     automobile = "automobile"
     crime = "crime"
     clusters = "clusters"
+    heart = "heart"
+    pima = "pima"
+    bike = "bike"
 
 
-REPEATS = {Experiment.toy: 200, Experiment.known_truth: 100, Experiment.clusters: 10}
+REPEATS = {
+    Experiment.toy: 200,
+    Experiment.known_truth: 100,
+    Experiment.clusters: 10,
+    Experiment.heart: 20,
+    Experiment.pima: 20,
+    Experiment.bike: 20,
+}
 """Data sets or splits of experiments; of the others 50."""
 SIMULATED = (Experiment.toy, Experiment.known_truth)
 
@@ -122,6 +132,16 @@ def demo(
 def select(
     data: Annotated[Path | None, typer.Argument(help="Table: CSV, TSV or Parquet.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    likelihood: Annotated[
+        str | None,
+        typer.Option(
+            help="gaussian (default) or student-t for numbers, bernoulli or logit for two classes, "
+            "poisson or negative-binomial for counts."
+        ),
+    ] = None,
+    exposure: Annotated[
+        str | None, typer.Option(help="Of counts: column with what each rate is multiplied by.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must be new.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Complete the run in this folder.")] = None,
@@ -151,6 +171,8 @@ def select(
     given = {
         "data": None if data is None else str(data.resolve()),
         "target": target,
+        "likelihood": likelihood,
+        "exposure": exposure,
         "ignore": ignore,
         "missing": missing,
         "sample": sample,
@@ -171,7 +193,7 @@ def select(
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; go on with gpproj select --resume {run.folder}") from None
     if as_json:
-        print(json.dumps(answer_of(cv, report)))
+        print(json.dumps(answer_of(cv, report, run.settings.likelihood)))
     elif talk:
         for text in run.said:
             errors.print(f"warning: {text}", highlight=False)
@@ -188,7 +210,10 @@ def predict(
     size: Annotated[int | None, typer.Option(help="Inputs; the suggested size otherwise.")] = None,
     level: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
 ) -> None:
-    """Predict new rows with the submodel that a run has found: mean, interval."""
+    """Predict new rows with the submodel that a run has found.
+
+    Numbers and counts: mean and interval. Classes: the more probable one, and a probability.
+    """
     with one_line_errors():
         table = predictions(run, data, size, level)
         store.write_text(out, table.to_csv(index=False))
@@ -208,17 +233,20 @@ def report(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[Experiment, typer.Argument(help="Which part of the paper.")],
+    experiment: Annotated[Experiment, typer.Argument(help="Which one.")],
     realisations: Annotated[
         int | None, typer.Option(min=1, help="Simulated data sets (toy: 200, known-truth: 100).")
     ] = None,
     splits: Annotated[
-        int | None, typer.Option(min=1, help="Random splits (the other ones: 50, clusters: 10).")
+        int | None,
+        typer.Option(
+            min=1, help="Random splits (clusters: 10; heart, pima, bike: 20; the other ones: 50)."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
 ) -> None:
-    """Rerun an experiment of the paper; tables and figures are written to a folder.
+    """Rerun an experiment of the paper, or one beside it; a folder gets tables and figures.
 
     Real data are read from the folder in GPPROJ_DATA. Finished splits are kept and not run again.
     """

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 import gpproj
 from gpproj import store
 from gpproj.cli.display import save_plot
 from gpproj.cli.run import Run, RunError, encoding_of
-from gpproj.io.tables import read_table
+from gpproj.io.tables import exposure_of, read_table
+from gpproj.prediction import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,11 +60,12 @@ def _tables(cv: gpproj.Validation) -> dict[str, Any]:
     return found
 
 
-def answer_of(cv: gpproj.Validation, report: Path) -> dict[str, Any]:
+def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str, Any]:
     """Return what a machine wants to know."""
     size = cv.smallest_enough()
     scores = cv.summary().reset_index().astype(object)
     return {
+        "likelihood": likelihood,
         "suggested_size": size,
         "inputs": None if size is None else list(cv.path[size].inputs),
         "order": list(cv.path.order),
@@ -86,18 +85,22 @@ def validation_of(folder: Path) -> gpproj.Validation:
 
 
 def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.DataFrame:
-    """Return mean and interval of new rows by a submodel of a run.
+    """Return what a submodel of a run predicts for new rows.
+
+    Numbers and counts have mean, lower and upper. The interval of numbers is the normal one with
+    the predicted variance, that of counts goes from one quantile of their distribution to another.
+    Classes have the more probable one, and the probability of the second.
 
     Parameters
     ----------
     folder : Path
         Of the run.
     data : Path
-        Table with the columns that the submodel needs.
+        Table with the columns that the submodel needs, and that of exposures if the run had one.
     size : int or None
         Of the submodel; the suggested one when left out.
     level : float
-        Probability of the interval.
+        Probability of the interval; classes have none.
     """
     import pandas as pd
 
@@ -110,10 +113,16 @@ def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.
     if not 0 <= chosen < len(cv.path):
         raise RunError(f"size must be from 0 to {len(cv.path) - 1}, got {chosen}")
     sub, encoding = cv.path[chosen], encoding_of(folder)
+    column = Run.old(folder, 1, False).settings.exposure
     table = read_table(data)
     X = encoding.inputs(table, encoding.needed(sub.inputs))
     if not sub.inputs:
         X = pd.DataFrame(index=table.index)
-    mean, variance = sub.predict_response(X)
-    reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * np.sqrt(variance)
-    return pd.DataFrame({"mean": mean, "lower": mean - reach, "upper": mean + reach})
+    exposure = None if column is None else exposure_of(table, column)
+    mean = sub.predict_response(X, exposure).mean
+    if sub.classes is not None:
+        first, second = sub.classes
+        likely = [second if one else first for one in mean >= 0.5]
+        return pd.DataFrame({"class": likely, f"probability of {second}": mean})
+    lower, upper = interval(sub, X, level, exposure)
+    return pd.DataFrame({"mean": mean, "lower": lower, "upper": upper})

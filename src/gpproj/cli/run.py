@@ -15,10 +15,13 @@ from typing import Any
 
 import gpproj
 from gpproj import store
+from gpproj.data import Kind
 from gpproj.io.tables import Encoding, Prepared, prepare, read_table
+from gpproj.likelihoods.names import NAMES
 
 CONFIG = "config.json"
-FORMAT = 1
+FORMAT = 2
+"""Goes up when an older gpproj could no longer read the settings; every older one is still read."""
 
 
 class RunError(ValueError):
@@ -31,6 +34,8 @@ class Settings:
 
     data: str
     target: str
+    likelihood: str = "gaussian"
+    exposure: str | None = None
     ignore: tuple[str, ...] = ()
     missing: str = "error"
     sample: bool = False
@@ -57,10 +62,16 @@ class Settings:
         settings.check(source)
         return settings
 
+    @property
+    def kind(self) -> Kind:
+        """Of the target."""
+        return NAMES[self.likelihood]().kind
+
     def prepared(self) -> Prepared:
         """Read the table."""
         missing: Any = self.missing
-        return prepare(read_table(self.data), self.target, self.ignore, missing)
+        table = read_table(self.data)
+        return prepare(table, self.target, self.ignore, missing, self.kind, self.exposure)
 
     def command(self, folder: Path) -> str:
         """Return the command line that makes such a run."""
@@ -78,11 +89,17 @@ class Settings:
 
     def check(self, source: str) -> None:
         """Refuse values that mean nothing."""
-        choices = {"missing": ("error", "drop", "impute"), "validate": (None, "kfold", "loo")}
+        choices = {
+            "likelihood": tuple(NAMES),
+            "missing": ("error", "drop", "impute"),
+            "validate": (None, "kfold", "loo"),
+        }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 words = _listed(one for one in allowed if one)
                 raise RunError(f"{source}: {name} must be one of {words}")
+        if self.exposure is not None and self.kind != "count":
+            raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
         if not isinstance(self.sample, bool):
             raise RunError(f"{source}: sample must be true or false")
         for name, least in (("draws", 8), ("folds", 2), ("max_inputs", 1), ("seed", 0)):
@@ -171,8 +188,13 @@ class Run:
         if prepared.dropped:
             rows = prepared.dropped + len(prepared.y)
             self.say(f"{prepared.dropped} of {rows} rows have missing cells and are left out")
+        exposure = [] if prepared.exposure is None else [prepared.exposure]
         key = store.digest(
-            prepared.X.to_numpy(), list(prepared.X.columns), prepared.y, prepared.encoding.plain()
+            prepared.X.to_numpy(),
+            list(prepared.X.columns),
+            prepared.y,
+            prepared.encoding.plain(),
+            *exposure,
         )
         self._state.mkdir(exist_ok=True)
         file = self._state / "data.json"
@@ -193,11 +215,14 @@ class Run:
         return reference
 
     def _learned(self, prepared: Prepared) -> gpproj.Reference:
+        likelihood, exposure = self.settings.likelihood, prepared.exposure
         if not self.settings.sample:
-            return gpproj.fit(prepared.X, prepared.y)
+            return gpproj.fit(prepared.X, prepared.y, likelihood, exposure=exposure)
         return gpproj.sample(
             prepared.X,
             prepared.y,
+            likelihood=likelihood,
+            exposure=exposure,
             draws=self.settings.draws,
             random_state=self.settings.seed,
             n_jobs=self.n_jobs,

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpproj.data import Kind
 from gpproj.data.frames import listed
 from gpproj.linalg import Host
 
@@ -112,10 +114,13 @@ class Prepared(NamedTuple):
     """What a model can be fitted to."""
 
     X: pd.DataFrame
-    y: Host
+    y: Host | list[Any]
+    """Numbers, or the labels of classes."""
     encoding: Encoding
     dropped: int
     """Rows with missing cells that were left out."""
+    exposure: Host | None = None
+    """Of counts, where the table has it."""
 
 
 def read_table(file: str | Path) -> pd.DataFrame:
@@ -148,7 +153,7 @@ def read_table(file: str | Path) -> pd.DataFrame:
         raise TableError(f"{path} cannot be read as a table: {said}") from None
     if not len(table):
         raise TableError(f"{path} has no rows")
-    return table.rename(columns=str)
+    return table.rename(columns=str).reset_index(drop=True)
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -166,7 +171,12 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def prepare(
-    table: pd.DataFrame, target: str, ignore: Iterable[str] = (), missing: Missing = "error"
+    table: pd.DataFrame,
+    target: str,
+    ignore: Iterable[str] = (),
+    missing: Missing = "error",
+    kind: Kind = "real",
+    exposure: str | None = None,
 ) -> Prepared:
     """Return inputs and target of a table.
 
@@ -182,15 +192,23 @@ def prepare(
         Columns to leave out.
     missing : {"error", "drop", "impute"}
         What to do about missing cells: refuse them, leave out their rows, or put the median (of
-        numbers) or the most frequent level in their place. Rows without a target are always left
-        out unless they are refused.
+        numbers) or the most frequent level in their place. Rows without a target, or without an
+        exposure, are always left out unless they are refused.
+    kind : {"real", "binary", "count"}
+        Of the target: numbers, labels of two classes (text, truth values or numbers), or counts.
+    exposure : str, optional
+        For counts: the column with what each rate is multiplied by. It is no input.
     """
     ignored = tuple(ignore)
-    for name, label in ((target, "target"), *((one, "ignore") for one in ignored)):
+    special = {"target": target} | ({} if exposure is None else {"exposure": exposure})
+    for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
         if name not in table:
             raise TableError(f"{label}: the table has no column {name!r}; it has {_some(table)}")
-    if target in ignored:
-        raise TableError(f"ignore: the target {target!r} cannot be left out")
+    for label, name in special.items():
+        if name in ignored:
+            raise TableError(f"ignore: the {label} {name!r} cannot be left out")
+    if exposure == target:
+        raise TableError(f"exposure: column {exposure!r} is the target")
     table = table.drop(columns=list(ignored))
     counts = table.isna().sum()
     if missing == "error" and counts.any():
@@ -201,17 +219,64 @@ def prepare(
             "drop these rows or impute the cells"
         )
     before = len(table)
-    table = table.dropna(subset=None if missing == "drop" else [target]).reset_index(drop=True)
+    table = table.dropna(subset=None if missing == "drop" else list(special.values()))
     if len(table) < 2:
         raise TableError(f"only {len(table)} rows are left without missing cells")
-    y = _numbers(table[target])
-    if y is None:
-        raise TableError(f"target: column {target!r} must be numbers, {_odd_cell(table[target])}")
-    if len(table.columns) < 2:
-        raise TableError(f"the table has no column beside the target {target!r}")
-    columns = [_column(table[name], missing) for name in table.columns if name != target]
-    encoding = Encoding(tuple(columns))
-    return Prepared(encoding.inputs(table), y, encoding, before - len(table))
+    y = _labels(table[target]) if kind == "binary" else _target_numbers(table[target], kind)
+    exposures = None if exposure is None else exposure_of(table, exposure)
+    table = table.reset_index(drop=True)
+    names = [name for name in table.columns if name not in special.values()]
+    if not names:
+        raise TableError(f"the table has no column beside the {' and the '.join(special)}")
+    encoding = Encoding(tuple(_column(table[name], missing) for name in names))
+    return Prepared(encoding.inputs(table), y, encoding, before - len(table), exposures)
+
+
+def exposure_of(table: pd.DataFrame, name: str) -> Host:
+    """Return the exposures of a table: positive numbers, one a row."""
+    if name not in table:
+        raise TableError(f"exposure: the table has no column {name!r}; it has {_some(table)}")
+    cells = table[name]
+    values = _numbers(cells)
+    if values is None:
+        raise TableError(f"exposure: column {name!r} must be numbers, {_odd_cell(cells)}")
+    _refuse(cells, ~(values > 0.0), f"exposure: column {name!r} must be positive")
+    return values
+
+
+def _target_numbers(cells: pd.Series[Any], kind: Kind) -> Host:
+    """Return a target of real numbers or of counts."""
+    name = f"target: column {cells.name!r}"
+    values = _numbers(cells)
+    if values is None:
+        raise TableError(
+            f"{name} must be numbers, {_odd_cell(cells)}; two classes need --likelihood bernoulli"
+        )
+    if kind == "count":
+        odd = (values < 0.0) | (values != np.floor(values))
+        _refuse(cells, odd, f"{name} must be counts, whole numbers from 0 on")
+        if not values.any():
+            raise TableError(f"{name} must count something; every count is 0")
+    return values
+
+
+def _labels(cells: pd.Series[Any]) -> list[Any]:
+    """Return the labels of two classes, as Python's own text, truth values and numbers."""
+    name = f"target: column {cells.name!r}"
+    if cells.dtype.kind in "mM":
+        raise TableError(f"{name} holds dates, which are no classes")
+    # Whole numbers beside missing cells were read as fractions.
+    labels = [
+        int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+        for cell in cells.tolist()
+    ]
+    seen = list(dict.fromkeys(labels))
+    if len(seen) != 2:
+        some = listed(seen[:5]) + (", ..." if len(seen) > 5 else "")
+        raise TableError(f"{name} must have two classes; saw {len(seen)}: {some}")
+    if isinstance(seen[0], str) != isinstance(seen[1], str):
+        raise TableError(f"{name} must have labels of one kind; saw {listed(seen)}")
+    return labels
 
 
 def _column(cells: pd.Series[Any], missing: Missing) -> Column:
@@ -273,6 +338,13 @@ def _numbers(cells: pd.Series[Any]) -> Host | None:
     if np.isinf(values).any():
         raise TableError(f"column {cells.name!r} has infinite cells")
     return values
+
+
+def _refuse(cells: pd.Series[Any], odd: NDArray[np.bool_], what: str) -> None:
+    """Name the first cell that is not as it must be, if there is one."""
+    if odd.any():
+        first = int(np.argmax(odd))
+        raise TableError(f"{what}; saw {cells.iloc[first]} in row {int(cells.index[first]) + 1}")
 
 
 def _odd_cell(cells: pd.Series[Any]) -> str:

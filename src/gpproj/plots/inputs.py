@@ -150,7 +150,8 @@ def effects(
         ax.set_xlabel(shortened(name))
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
-            ax.set_ylabel("average prediction")
+            real = reference.training.kind == "real"
+            ax.set_ylabel("average prediction" if real else "average latent function")
     first = panels[0]
     if axes is None:
         above = "outside upper center"

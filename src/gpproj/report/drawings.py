@@ -101,9 +101,15 @@ def effect_panels(found: Findings) -> list[Markup]:
             whole[whole["input"] == name],
             found.values(name),
             limits,
+            averaged(found),
         )
         for name in found.drawn
     ]
+
+
+def averaged(found: Findings) -> str:
+    """Return what effects are averages of, in words."""
+    return "prediction" if found.kind == "real" else "latent function"
 
 
 def _panel(
@@ -112,6 +118,7 @@ def _panel(
     behind: pd.DataFrame,
     values: Host,
     limits: tuple[float, float],
+    what: str,
 ) -> Markup:
     width, height = 230.0, 160.0
     upright = ticks_of(*limits)
@@ -131,7 +138,7 @@ def _panel(
     if len(own) <= FEW:
         places = zip(xs, own["mean"], strict=True)
         parts += [tag("circle", cx=x, cy=up(y), r=3.0, class_="dot") for x, y in places]
-    label = f"average prediction as {name} moves, of the submodel and of the reference"
+    label = f"average {what} as {name} moves, of the submodel and of the reference"
     return picture(width, height, label, *parts, class_="effect")
 
 

@@ -13,7 +13,7 @@ from gpproj.dependence import effects
 from gpproj.linalg import Host, to_host
 from gpproj.projection import Submodel
 from gpproj.reference import Reference
-from gpproj.report.markup import significant
+from gpproj.report.markup import number, significant
 from gpproj.report.statistics import SHOWN, Shown
 from gpproj.validation import Validation
 
@@ -99,9 +99,11 @@ class Findings:
         return both
 
     def observed(self, y: float) -> str:
-        """Return a target as the user knows it: a number, or the label of its class."""
+        """Return a target as the user knows it: a number, a count, or the label of its class."""
         classes = self.cv.reference.classes
-        return significant(y) if classes is None else str(classes[int(y)])
+        if classes is not None:
+            return str(classes[int(y)])
+        return number(y, 0) if self.kind == "count" else significant(y)
 
     @property
     def drawn(self) -> list[str]:

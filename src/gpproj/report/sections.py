@@ -10,7 +10,14 @@ from gpproj.plots.curves import SCORES
 from gpproj.report.answer import answer, counted, lost, procedure
 from gpproj.report.concerns import Remark
 from gpproj.report.curves import score_curve, told
-from gpproj.report.drawings import POINTS, drawn_part, effect_panels, heat_map, scatter
+from gpproj.report.drawings import (
+    POINTS,
+    averaged,
+    drawn_part,
+    effect_panels,
+    heat_map,
+    scatter,
+)
 from gpproj.report.findings import Findings
 from gpproj.report.markup import (
     Markup,
@@ -105,17 +112,18 @@ def _meanings(found: Findings) -> list[Markup]:
 
 def score_figure(found: Findings, stat: str) -> Markup:
     """Return the drawing of a statistic, its legend, and the figures of one size."""
+    label = SCORES[stat]
     keys = {
         "submodels": "submodels ± s.e. of the difference",
         "reference": "reference ± s.e.",
     }
     legend = [
-        tag("li", tag("span", class_=f"key {key}", aria_hidden="true"), label)
-        for key, label in keys.items()
+        tag("li", tag("span", class_=f"key {key}", aria_hidden="true"), words)
+        for key, words in keys.items()
     ]
     return tag(
         "figure",
-        tag("figcaption", SCORES[stat].capitalize(), tag("ul", *legend, class_="legend")),
+        tag("figcaption", label[0].upper() + label[1:], tag("ul", *legend, class_="legend")),
         score_curve(found, stat),
         tag("p", told(found, found.size), class_="readout"),
         tag("p", "Point at a size, tap it, or step through with the arrow keys.", class_="hint"),
@@ -224,11 +232,26 @@ def effects(found: Findings) -> Markup:
         tag("ul", *legend, class_="legend"),
         tag("div", *panels, class_="panels"),
         quiet(
-            "The average prediction as one input moves and the others stay as they are, in units "
-            "of the target; ticks at the bottom are values in the data. The submodel gives what "
-            "dropped inputs explained to those that go with them, so that the curves may differ."
-            + some
+            f"The average {averaged(found)} as one input moves and the others stay as they are, ",
+            _scale(found),
+            "; ticks at the bottom are values in the data. The submodel gives what dropped inputs "
+            "explained to those that go with them, so that the curves may differ." + some,
         ),
+    )
+
+
+def _scale(found: Findings) -> Markup:
+    """Return what the effects are measured in."""
+    if found.kind == "real":
+        return escaped("in units of the target")
+    if found.kind == "count":
+        return escaped("as the natural logarithm of the rate")
+    reference = found.cv.reference
+    link, classes = getattr(reference.likelihood, "link", "latent"), reference.classes
+    second = "the second class" if classes is None else named(str(classes[1]))
+    return joined(
+        f"on the {link} scale, where zero stands for even chances and more is more probable for ",
+        second,
     )
 
 
@@ -328,9 +351,10 @@ def copies(found: Findings) -> Markup:
     ]
     if found.shares is not None:
         tables.append(to_copy("folds", "Shares of the searches, by size", found.shares))
-    tables.append(
-        to_copy("rows", "Predictions of rows that were left out", found.predictions, index=False)
-    )
+    rows = found.predictions
+    if found.cv.reference.classes is not None:
+        rows = rows.assign(y=[found.observed(y) for y in rows["y"]])
+    tables.append(to_copy("rows", "Predictions of rows that were left out", rows, index=False))
     if found.drawn:
         tables.append(to_copy("effects", "Effects of the inputs", found.effects, index=False))
     return section("tables", "Tables to copy", *tables)

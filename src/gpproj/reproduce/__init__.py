@@ -1,4 +1,4 @@
-"""The paper's figures and tables, one module each, made with public names only."""
+"""The paper's figures and tables, and some beside them; one module each, public names only."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from gpproj.reproduce.clusters import reproduce_clusters
 from gpproj.reproduce.known_truth import reproduce_known_truth
+from gpproj.reproduce.other_targets import SETTINGS as OTHER_TARGETS
+from gpproj.reproduce.other_targets import reproduce_other_targets
 from gpproj.reproduce.splits import SETTINGS, reproduce_splits
 from gpproj.reproduce.toy import reproduce_toy
 
@@ -19,6 +21,7 @@ EXPERIMENTS: dict[str, Callable[..., pd.DataFrame]] = {
     "known-truth": reproduce_known_truth,
     **{name: partial(reproduce_splits, name) for name in SETTINGS},
     "clusters": reproduce_clusters,
+    **{name: partial(reproduce_other_targets, name) for name in OTHER_TARGETS},
 }
 """What `gpproj reproduce NAME` runs: functions of a folder, `repeats` and `n_jobs`."""
 
@@ -26,6 +29,7 @@ __all__ = [
     "EXPERIMENTS",
     "reproduce_clusters",
     "reproduce_known_truth",
+    "reproduce_other_targets",
     "reproduce_splits",
     "reproduce_toy",
 ]

@@ -46,7 +46,8 @@ Work: TypeAlias = Callable[[Fold], FoldResult]
 def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -> list[Fold]:
     """Return the folds that a number, a splitter of scikit-learn or a list of pairs stands for.
 
-    A number stands for random folds; of class targets, with about the same share of each class.
+    A number stands for random folds; of class targets, with about the same share of each class, and
+    of counts with about the same share of zeros.
     """
     training = reference.training
     n, y = training.n, to_host(training.y)
@@ -54,7 +55,8 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         if not 2 <= folds <= n:
             raise ValueError(f"folds must be from 2 to the number of rows, {n}; got {folds}")
-        splitter = _random_folds(int(folds), y if training.kind == "binary" else None, random_state)
+        y = np.minimum(y, 1.0) if training.kind == "count" else y
+        splitter = _random_folds(int(folds), None if training.kind == "real" else y, random_state)
     text = isinstance(splitter, (str, bytes))  # which have a method `split` too
     if hasattr(splitter, "split") and not text:
         pairs: Iterable[Any] = splitter.split(np.zeros((n, 1)), y, groups)
@@ -77,7 +79,7 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
 
 
 def _random_folds(folds: int, classes: Host | None, random_state: Any) -> Any:
-    """Return a splitter into random folds that have about the same share of each class."""
+    """Return a splitter into random folds that have about the same share of each class, if any."""
     from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
     from sklearn.utils import check_random_state
 
@@ -146,6 +148,7 @@ def validate_folds(
     keep : callable, optional
         Makes work that is kept as it finishes out of work that is not.
     """
+    _check_teaching(reference, folds)
     work: Work = partial(_in_fold, reference, path, inside, choose)
     if keep is not None:
         work = keep(work)
@@ -154,6 +157,17 @@ def validate_folds(
         # Said here and not in the workers, since threads share their filters.
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
         return run(work, folds, n_jobs, progress="validation" if progress else None)
+
+
+def _check_teaching(reference: Reference, folds: list[Fold]) -> None:
+    """Refuse folds that leave a single class, or no event, to learn from."""
+    kind, y = reference.training.kind, to_host(reference.training.y)
+    for fold in folds:
+        seen = y[fold.train]
+        if kind == "binary" and np.ptp(seen) == 0.0:
+            raise ValueError(f"the training rows of fold {fold.number} have one class only")
+        if kind == "count" and not seen.any():
+            raise ValueError(f"the training rows of fold {fold.number} have no event")
 
 
 def _in_fold(

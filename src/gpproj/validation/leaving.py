@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gpproj.inference import (
     Evidence,
     Latent,
+    LeaveOneOut,
     Sites,
     conditioned,
     leave_one_out,
@@ -94,12 +95,19 @@ class PointLeaver(Leaver):
 
     def __call__(self, i: int) -> Left:
         """Leave out observation i."""
-        theta = self.centre if self.held else self._moved(i)
-        given = conditioned(self.problem, theta)
-        latent = posterior(self.problem, theta, given)
-        found = leave_one_out(self.problem, latent.likelihood, given)
+        latent, found = self.at_centre if self.held else self._at(self._moved(i))
         cavity = self._target(i, downdated(latent, i))
         return Left(float(found.mean[i]), float(found.log_density[i]), cavity, latent.likelihood)
+
+    @cached_property
+    def at_centre(self) -> tuple[Latent, LeaveOneOut]:
+        """The latent posterior and all predictions, hyperparameters held."""
+        return self._at(self.centre)
+
+    def _at(self, theta: Host) -> tuple[Latent, LeaveOneOut]:
+        given = conditioned(self.problem, theta)
+        latent = posterior(self.problem, theta, given)
+        return latent, leave_one_out(self.problem, latent.likelihood, given)
 
     def _moved(self, i: int) -> Host:
         """Return one Newton step from the optimum of L towards that of L - log p(y_i | y_-i)."""
@@ -108,15 +116,15 @@ class PointLeaver(Leaver):
             hessian = hessian + self._bends[:, :, i]
         step = newton_step(self._pulls[:, i], hessian)
         return moved(
-            lambda theta: self._loss(theta) + self._densities(theta)[i],
-            self.centre,
-            self._free,
-            step,
-            self._box,
+            lambda theta: self._loss_without(theta, i), self.centre, self._free, step, self._box
         )
 
     def _loss(self, theta: Host) -> float:
         return -float(self._density(theta[None, :]).value[0])
+
+    def _loss_without(self, theta: Host, i: int) -> float:
+        loss = self._loss(theta)
+        return loss + float(self._densities(theta)[i]) if np.isfinite(loss) else loss
 
     def _densities(self, theta: Host) -> Host:
         """Return all log p(y_i | y_-i), `(n,)`."""

@@ -62,9 +62,20 @@ class SingleSubmodel:
 
     def __call__(self, i: int, left: Left) -> Prediction:
         """Predict observation i, given the reference without it."""
-        phi = self.found.parameters if self.held else self._moved(left)
-        loo = submodel_loo(self.reference, left.likelihood, self.family.kernel, phi, self.mask)
+        if self.held and left.likelihood == self.reference.latent.likelihood:
+            loo = self.unmoved
+        else:
+            phi = self.found.parameters if self.held else self._moved(left)
+            loo = self._loo(left.likelihood, phi)
         return Prediction(float(loo.mean[i]), float(loo.log_density[i]))
+
+    @cached_property
+    def unmoved(self) -> LeaveOneOut:
+        """All predictions, hyperparameters held."""
+        return self._loo(self.reference.latent.likelihood, self.found.parameters)
+
+    def _loo(self, likelihood: Likelihood, parameters: Host) -> LeaveOneOut:
+        return submodel_loo(self.reference, likelihood, self.family.kernel, parameters, self.mask)
 
     def _moved(self, left: Left) -> Host:
         """Return one Newton step towards the projection of the reference without i."""
@@ -190,6 +201,8 @@ def validate_loo(
             bad = points[leaver.k_hat[points] > worst_k(reference.draws.count)]
         else:
             leaver, bad = PointLeaver(reference, held), points[:0]
+            if leaver.held:
+                _ = leaver.at_centre  # once, before the workers ask for it
         models = [_model(path, size, leaver, held) for size in range(len(path))]
         good = np.setdiff1d(points, bad, assume_unique=True)
         title = "leave-one-out" if progress else None
@@ -217,8 +230,7 @@ def _model(path: SearchPath, size: int, leaver: Leaver, held: bool) -> LeftOut:
     if isinstance(leaver, SampledLeaver) and len(leaver.reference.partition(path.clusters)) > 1:
         return MixedSubmodel(path, size, leaver.log_weights)
     model = SingleSubmodel(path, size, held)
-    if not held:
-        _ = model._hessian  # once, before the workers ask for it
+    _ = model.unmoved if held else model._hessian  # once, before the workers ask for it
     return model
 
 

@@ -52,7 +52,9 @@ def validate(
         Leave out one row at a time, or one fold. K-fold when left out if the reference has fixed
         hyperparameters, leave-one-out if it has posterior draws.
     folds : int, splitter or iterable of (train, test)
-        Of K-fold: a number of random folds, any splitter of scikit-learn, or rows.
+        Of K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
+        classes have about the same share of each class, those of counts about the same share of
+        zeros.
     search : {"inside", "once"}, optional
         Repeat the search in every fold, or keep the order of the path, which has then seen the rows
         that are predicted and looks too good. "inside" is the default of K-fold. It is offered for

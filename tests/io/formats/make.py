@@ -21,6 +21,8 @@ from gpproj.priors import Gamma, LogNormal
 HERE = Path(__file__).resolve().parent
 NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5]})
 Y_NEW = np.array([1.0, 2.5])
+CLASSES_NEW = ["yes", "no"]
+COUNTS_NEW, EXPOSURE_NEW = [0, 4], [0.5, 3.0]
 
 
 def figures(thing):
@@ -32,8 +34,14 @@ def figures(thing):
         models = [thing.reference, *(thing[size] for size in range(len(thing)))]
         found = [figures(model) for model in models]
         return {"order": list(thing.order), "errors": thing.errors.tolist(), "models": found}
-    own = [*thing.predict(NEW), thing.log_density(NEW, Y_NEW)]
-    return {"predicted": [values.tolist() for values in own], "noise": thing.noise_variance}
+    kind = thing.columns.kind
+    if kind == "real":
+        own = [*thing.predict(NEW), thing.log_density(NEW, Y_NEW)]
+        return {"predicted": [values.tolist() for values in own], "noise": thing.noise_variance}
+    y, exposure = (COUNTS_NEW, EXPOSURE_NEW) if kind == "count" else (CLASSES_NEW, None)
+    own = [*thing.predict(NEW), *thing.predict_response(NEW, exposure)]
+    own.append(thing.log_density(NEW, y, exposure))
+    return {"predicted": [values.tolist() for values in own]}
 
 
 def samples():
@@ -51,11 +59,18 @@ def samples():
     kernel = Constant(2.0) + SquaredExponential(1.0, 2.0) * Linear([1.0, 2.0, 0.5])
     given = gpproj.condition(X.to_numpy(), y, kernel, Gaussian(0.1), standardize=False)
     order = gpproj.project_path(given, ["x1", "x0"], "marginal_likelihood")
+    labels = np.where(y > 2.0, "yes", "no")
+    classes = gpproj.forward_search(gpproj.fit(X, labels, "bernoulli"), 1, progress=False)
+    exposure = rng.uniform(0.5, 2.0, 10)
+    counts = rng.poisson(exposure * np.exp(0.5 * y))
+    rates = gpproj.fit(X, counts, "negative-binomial", exposure=exposure)
     return {
         "reference": sampled,
         "submodel": gpproj.project(sampled, ["b"], clusters=2),
         "path": order,
         "validation": validation,
+        "classes": classes,
+        "counts": gpproj.project(rates, ["a"]),
     }
 
 

@@ -1,0 +1,29 @@
+"""From conditioned Gaussian processes to predictions at new points."""
+
+from __future__ import annotations
+
+from gpproj.prediction.intervals import interval
+from gpproj.prediction.mixtures import (
+    ROWS,
+    Component,
+    Gradients,
+    LatentPredictor,
+    Prediction,
+    Predictive,
+    log_density_of_response,
+    noise_of,
+    response_of,
+)
+
+__all__ = [
+    "ROWS",
+    "Component",
+    "Gradients",
+    "LatentPredictor",
+    "Prediction",
+    "Predictive",
+    "interval",
+    "log_density_of_response",
+    "noise_of",
+    "response_of",
+]
