@@ -523,3 +523,36 @@ def test_real_counts(data_dir):
     training = make(y, "count", X)
     assert (training.n, training.d) == (731, 11)
     assert_array_equal(raw_rows(training, [0, 2]).y, [985.0, 1349.0])
+
+
+# Predictions in the user's units
+
+
+def test_predictions_of_real_targets_go_back_to_their_units():
+    y = np.array([10.0, 14.0, 10.0, 14.0])
+    training = make(y, "real")
+    for columns in (training, training.columns):
+        mean, variance = columns.response(np.array([-1.0, 0.0, 2.0]), np.array([1.0, 0.5, 0.0]))
+        assert_allclose(mean, [10.0, 12.0, 16.0])
+        assert_allclose(variance, [4.0, 2.0, 0.0])
+        assert_allclose(columns.response(training.y, 0.0)[0], y)
+    as_they_are = make(y, "real", standardize=False)
+    mean, variance = as_they_are.response(np.array([3.0]), np.array([0.2]))
+    assert (mean[0], variance[0]) == (3.0, 0.2)
+
+
+@pytest.mark.parametrize(("y", "kind"), [(WORDS, "binary"), (COUNTS, "count")])
+def test_probabilities_and_expected_counts_are_in_the_users_units_already(y, kind):
+    training = make(y, kind, centre=lambda values, offset: 3.0)
+    assert training.scaling.target_mean == 3.0
+    mean, variance = np.array([0.25, 0.5]), np.array([0.1875, 0.25])
+    for columns in (training, training.columns):
+        assert_array_equal(columns.response(mean, variance), [mean, variance])
+
+
+def test_predictions_in_other_libraries_stay_there():
+    training = make(strict.asarray(COUNTS), "real", strict.asarray(ROWS))
+    mean, variance = training.response(strict.asarray([0.0]), strict.asarray([1.0]))
+    assert type(mean) is type(variance) is type(training.X)
+    assert_allclose(np.asarray(mean), [COUNTS.mean()])
+    assert_allclose(np.asarray(variance), [COUNTS.var()])

@@ -17,6 +17,9 @@ from gpproj.linalg import one_blas_thread
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+BATCHES = 2
+"""For each worker: some have more to do than others in the end."""
+
 
 def run(
     function: Callable[[Item], Result],
@@ -60,6 +63,46 @@ def run(
                 finished.append(result)
                 display.step(len(finished))
         return finished
+
+
+def run_in_batches(
+    function: Callable[[list[Item]], Sequence[Result]],
+    items: Sequence[Item],
+    n_jobs: int | None = 1,
+    *,
+    alike: bool = True,
+) -> list[Result]:
+    """Return what a function of several items at once gives for every item, in their order.
+
+    For work that costs less together: one worker gets all items in one batch.
+
+    Parameters
+    ----------
+    function : callable
+        From items to as many results. What an item gives must not depend on its batch.
+    items : sequence
+    n_jobs : int or None
+    alike : bool
+        Whether all items take about as long. If not, several workers get them one by one.
+
+    Examples
+    --------
+    >>> run_in_batches(lambda batch: [-item for item in batch], [1, 2, 3])
+    [-1, -2, -3]
+    """
+    check_jobs(n_jobs)
+    parts = 1
+    if n_jobs != 1:
+        from joblib import effective_n_jobs
+
+        workers = effective_n_jobs(n_jobs)
+        if workers > 1:
+            parts = min(BATCHES * workers, len(items)) if alike else len(items)
+    found: list[Any] = [None] * len(items)
+    batches = [items[part::parts] for part in range(parts)] if items else []
+    for part, results in enumerate(run(function, [list(batch) for batch in batches], n_jobs)):
+        found[part::parts] = results
+    return found
 
 
 def _with_one_thread(function: Callable[[Any], Any], item: Any) -> Any:

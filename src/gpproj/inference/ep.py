@@ -31,6 +31,11 @@ TOLERANCE = 1e-9
 """Largest mismatch of a marginal and its tilted counterpart that counts as none: of means in
 standard deviations, of variances relative."""
 
+NEAR = 1e-6
+"""Mismatch below which an approach that has ended for `PATIENCE` sweeps has ended by rounding."""
+
+PATIENCE = 5
+
 SMALLEST_SHARE = 0.05
 
 
@@ -57,14 +62,16 @@ def approximate(
     """
     silent = np.zeros_like(observed.y)
     sites = Sites(silent, silent) if start is None else start
-    share, before = 1.0, np.inf
+    share, before, least, waited = 1.0, np.inf, np.inf, 0
     sweep = 0
     for sweep in range(1, MAX_SWEEPS + 1):
         given = given_sites(K, prior_variance, sites)
         if given is None:
             return None
         found = _sweep(observed, given.marginals, sites)
-        if found.mismatch < TOLERANCE:
+        waited = 0 if found.mismatch < 0.5 * least else waited + 1
+        least = min(least, found.mismatch)
+        if found.mismatch < TOLERANCE or (found.mismatch < NEAR and waited >= PATIENCE):
             return _ended(observed, given, found, True, sweep)
         if not np.isfinite(found.mismatch):
             break

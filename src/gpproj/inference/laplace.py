@@ -14,6 +14,8 @@ derivative, s = v d3 / 2 is the slope of log Z in the mode, and w = s - R K s.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gpproj.inference.approximation import Approximation
@@ -25,6 +27,9 @@ MAX_ITERATIONS = 200
 
 TOLERANCE = 1e-10
 """Largest change of the mode, in posterior standard deviations, that counts as none."""
+
+NEAR = 1e-6
+"""Change of the mode, in the same units, below which steps are trusted without looking."""
 
 HALVINGS = 30
 
@@ -52,28 +57,48 @@ def approximate(
     if not np.isfinite(psi):
         a, f = np.zeros_like(y), np.zeros_like(y)
         psi = _height(observed, a, f)
-    settled, iterations = False, 0
+    settled, iterations, before = False, 0, np.inf
     while not settled and iterations < MAX_ITERATIONS:
         iterations += 1
         W = likelihood.weights(y, f + offset)
         given = given_sites(K, prior_variance, _sites(observed, f, W))
         if given is None:
             return None
-        target, step = given.coefficients, 1.0
-        for _ in range(HALVINGS):
-            a_new = a + step * (target - a)
-            f_new = to_host(K @ like(a_new, K))
-            height = _height(observed, a_new, f_new)
-            # Near the mode rounding decides: a full step is then right.
-            if height >= psi - 1e-12 * (1.0 + abs(psi)):
-                break
-            step *= 0.5
-        else:
+        sd = np.sqrt(given.marginals.variance)
+        near = np.max(np.abs(given.marginals.mean - f) / sd) < NEAR
+        found = _climb(K, observed, a, psi, given.coefficients, 0 if near else HALVINGS)
+        if found is None:
             break
-        moved = np.max(np.abs(f_new - f) / np.sqrt(given.marginals.variance))
-        a, f, psi = a_new, f_new, height
-        settled = bool(moved < TOLERANCE)
+        moved = float(np.max(np.abs(found.f - f) / sd))
+        a, f, psi = found
+        # Where rounding ends the approach before the tolerance does, that is as near as it gets.
+        settled = moved < TOLERANCE or (moved < NEAR and moved >= before)
+        before = moved
     return _at_mode(K, prior_variance, observed, f, psi, settled, iterations)
+
+
+class _Place(NamedTuple):
+    a: Host
+    f: Host
+    psi: float
+
+
+def _climb(
+    K: Array, observed: Observed, a: Host, psi: float, target: Host, halvings: int
+) -> _Place | None:
+    """Step from a towards its target, less far where that does not lead up; None if nowhere does.
+
+    Without halvings the step is taken as it is: near the mode heights differ by rounding alone.
+    """
+    step = 1.0
+    for _ in range(max(halvings, 1)):
+        new = a + step * (target - a)
+        f = to_host(K @ like(new, K))
+        height = _height(observed, new, f)
+        if not halvings or height >= psi - 1e-12 * (1.0 + abs(psi)):
+            return _Place(new, f, height)
+        step *= 0.5
+    return None
 
 
 def _height(observed: Observed, a: Host, f: Host) -> float:

@@ -37,6 +37,11 @@ class Evaluation(ABC):
     value: Array
     """`(b, n, n)`; treat as read-only."""
 
+    @property
+    def addend(self) -> Array:
+        """The value, or less that broadcasts to it: what a sum needs of one of its terms."""
+        return self.value
+
     @abstractmethod
     def pull_back(self, G: Array) -> Array:
         """Return `sum_ij G_ij dK_ij / dlog(parameter)`, `(b, p)`; zero for inputs that are out."""

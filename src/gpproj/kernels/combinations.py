@@ -171,7 +171,7 @@ class Product(_Pair):
 class _SumEvaluation(Evaluation):
     def __init__(self, left: Evaluation, right: Evaluation) -> None:
         self._left, self._right = left, right
-        self.value = left.value + right.value
+        self.value = left.addend + right.value
 
     def pull_back(self, G: Array) -> Array:
         return namespace(G).concat([self._left.pull_back(G), self._right.pull_back(G)], axis=1)

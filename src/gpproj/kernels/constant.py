@@ -62,7 +62,7 @@ class Constant(Kernel):
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
-        return _ConstantEvaluation(self.cross(log_parameters, X, X, mask), int(X.shape[1]))
+        return _ConstantEvaluation(like(np.exp(log_parameters[:, :1, None]), X), X)
 
     def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
         """Return `k(X, X_new)`, `(b, n, m)`, one number spread over each lane."""
@@ -93,13 +93,22 @@ class Constant(Kernel):
 
 
 class _ConstantEvaluation(Evaluation):
-    def __init__(self, value: Array, d: int) -> None:
-        self.value = value
-        self._d = d
+    def __init__(self, variance: Array, X: Array) -> None:
+        self._variance = variance
+        self._n, self._d = int(X.shape[0]), int(X.shape[1])
+
+    @property
+    def value(self) -> Array:
+        shape = (self._variance.shape[0], self._n, self._n)
+        return namespace(self._variance).broadcast_to(self._variance, shape)
+
+    @property
+    def addend(self) -> Array:
+        return self._variance
 
     def pull_back(self, G: Array) -> Array:
         total = namespace(G).sum(G, axis=(1, 2))
-        return (self.value[:, 0, 0] * total)[:, None]
+        return self._variance[:, 0, :] * total[:, None]
 
     def slopes(self, G: Array) -> Array:
         return namespace(G).zeros((G.shape[0], self._d), dtype=G.dtype, device=G.device)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import positive
 from gpproj.kernels.base import (
@@ -141,49 +142,80 @@ def _rates(log_parameters: Host, mask: Mask) -> Host:
     return np.where(mask, np.exp(-log_parameters[:, 1:]), 0.0)
 
 
-def _exponent(rates: Host, X: Array, X_new: Array | None) -> Array:
-    """Return `q = -r^2 / 2` of scaled distances, `(b, n, m)`; `X_new` None means `X` itself.
-
-    -r^2/2 = z'z_new - |z|^2/2 - |z_new|^2/2 with z = x / lengthscale. `X` is centred: that keeps
-    the cancellation to the last digits.
-    """
+def _exponent(rates: Host, X: Array, X_new: Array) -> Array:
+    """Return `q = -r^2 / 2` of scaled distances, `(b, n, m)`; the points are centred."""
     if is_numpy(X):
-        m = X.shape[0] if X_new is None else X_new.shape[0]
-        q = np.empty((rates.shape[0], X.shape[0], m))
-        for lane, rate in enumerate(rates):
+        q = np.empty((rates.shape[0], X.shape[0], X_new.shape[0]))
+        for rate, mine in zip(rates, q, strict=True):
             # Inputs that are out are really left out: exact, and cheap when few are in.
-            columns = np.flatnonzero(rate)
-            Z = X[:, columns] * rate[columns]
-            Z_new = Z if X_new is None else X_new[:, columns] * rate[columns]
-            np.matmul(Z, Z_new.T, out=q[lane])
-            q[lane] -= 0.5 * np.einsum("ij,ij->i", Z, Z)[:, None]
-            q[lane] -= 0.5 * np.einsum("ij,ij->i", Z_new, Z_new)
-            if X_new is None:
-                np.fill_diagonal(q[lane], 0.0)
+            columns = rate.nonzero()[0]
+            rate = rate[columns]
+            _write_exponent(X[:, columns] * rate, X_new[:, columns] * rate, mine)
         return q
-    xp = namespace(X)
     weights = like(rates[:, None, :], X)
-    Z = X[None, :, :] * weights
-    Z_new = Z if X_new is None else X_new[None, :, :] * weights
+    return _exponent_of(X[None, :, :] * weights, X_new[None, :, :] * weights)
+
+
+def _own_exponent(rates: Host, X: Array) -> Array:
+    """Return the same for one set of points, `(b, n, n)`, exactly zero on the diagonal."""
+    xp = namespace(X)
+    Z = X[None, :, :] * like(rates[:, None, :], X)
+    q = _exponent_of(Z, Z)
+    return q * (1.0 - xp.eye(X.shape[0], dtype=q.dtype, device=q.device))
+
+
+def _exponent_of(Z: Array, Z_new: Array) -> Array:
+    """Return `z'z_new - |z|^2/2 - |z_new|^2/2` for points over their length-scales.
+
+    Centred points keep the cancellation to the last digits.
+    """
+    xp = namespace(Z)
     q = Z @ transpose(Z_new)
     q = q - 0.5 * xp.sum(Z * Z, axis=-1)[:, :, None]
-    q = q - 0.5 * xp.sum(Z_new * Z_new, axis=-1)[:, None, :]
-    if X_new is None:
-        q = q * (1.0 - xp.eye(X.shape[0], dtype=q.dtype, device=q.device))
-    return q
+    return q - 0.5 * xp.sum(Z_new * Z_new, axis=-1)[:, None, :]
+
+
+def _write_exponent(Z: Host, Z_new: Host, q: Host) -> None:
+    """Write the same for one lane."""
+    np.matmul(Z, Z_new.T, out=q)
+    half = _half_squares(Z)
+    q -= half[:, None]
+    q -= half if Z_new is Z else _half_squares(Z_new)
+
+
+def _half_squares(Z: Host) -> Host:
+    half: Host = np.einsum("ij,ij->i", Z, Z)
+    half *= 0.5
+    return half
 
 
 class _StationaryEvaluation(Evaluation):
     def __init__(self, kernel: Stationary, log_parameters: Host, X: Array, mask: Mask) -> None:
         self._rates = _rates(log_parameters, mask)
-        self._X = X - namespace(X).mean(X, axis=0)
+        self._X = X
+        self._inside: list[_Columns] = []
         variance = like(np.exp(log_parameters[:, :1, None]), X)
-        shape, derivative = kernel.profile(_exponent(self._rates, self._X, None))
+        shape, derivative = kernel.profile(self._exponent())
         derivative *= variance
         if shape is not derivative:
             shape *= variance
         self.value = shape
         self._derivative = derivative  # dk/dq
+
+    def _exponent(self) -> Array:
+        X, rates = self._X, self._rates
+        if not is_numpy(X):
+            return _own_exponent(rates, X - namespace(X).mean(X, axis=0))
+        n = X.shape[0]
+        q = np.empty((rates.shape[0], n, n))
+        centre = _centre(X)
+        for rate, mine in zip(rates, q, strict=True):
+            inside = _columns(X, centre, rate.nonzero()[0])
+            self._inside.append(inside)
+            Z = inside.centred * rate[inside.positions]
+            _write_exponent(Z, Z, mine)
+            mine.reshape(-1)[:: n + 1] = 0.0
+        return q
 
     def pull_back(self, G: Array) -> Array:
         xp = namespace(G)
@@ -195,28 +227,50 @@ class _StationaryEvaluation(Evaluation):
             signal = xp.sum(G * self.value, axis=(1, 2))
         # dw/dlog lengthscale = -2 w for the relevance w = 1 / lengthscale^2.
         weights = like(-2.0 * self._rates**2, G)
-        slopes = self._relevance_slopes(W, row_sums, self._rates != 0.0)
+        slopes = self._relevance_slopes(W, row_sums, self._inside)
         return xp.concat([signal[:, None], weights * slopes], axis=1)
 
     def slopes(self, G: Array) -> Array:
         W = G * self._derivative
-        everything = np.ones(self._rates.shape, dtype=bool)
+        lanes, d = self._rates.shape
+        everything: list[_Columns] = []
+        if is_numpy(G):
+            everything = [_columns(self._X, _centre(self._X), np.arange(d))] * lanes
         return self._relevance_slopes(W, namespace(G).sum(W, axis=2), everything)
 
-    def _relevance_slopes(self, W: Array, row_sums: Array, wanted: Mask) -> Array:
+    def _relevance_slopes(self, W: Array, row_sums: Array, wanted: list[_Columns]) -> Array:
         """Return the slopes of the inputs that are wanted from the one product `W X`, `(b, d)`.
 
         dq/dw_j = -(x_j - x'_j)^2 / 2, so sum_ij W_ij dq_ij/dw_j = x_j' W x_j - (x_j^2)' (W 1).
+        Libraries other than NumPy give those of all inputs.
         """
-        X = self._X
         if is_numpy(W):
-            slopes = np.zeros(wanted.shape)
-            for lane, mine in enumerate(wanted):
-                columns = X[:, mine]
-                slopes[lane, mine] = np.einsum("ij,ij->j", columns, W[lane] @ columns)
-                slopes[lane, mine] -= row_sums[lane] @ columns**2
+            slopes = np.zeros(self._rates.shape)
+            for lane, (positions, columns) in enumerate(wanted):
+                slope = np.einsum("ij,ij->j", columns, W[lane] @ columns)
+                slope -= row_sums[lane] @ columns**2
+                slopes[lane, positions] = slope
             return slopes
+        X = self._X - namespace(W).mean(self._X, axis=0)
         return namespace(W).sum(X[None, :, :] * (W @ X), axis=1) - row_sums @ X**2
+
+
+class _Columns(NamedTuple):
+    """Some inputs of all points."""
+
+    positions: NDArray[np.intp]
+    centred: Host
+    """`(n, k)`."""
+
+
+def _centre(X: Host) -> Host:
+    """Return the mean of the points, without what `np.mean` wraps around it."""
+    centre: Host = np.add.reduce(X, axis=0) / len(X)
+    return centre
+
+
+def _columns(X: Host, centre: Host, positions: NDArray[np.intp]) -> _Columns:
+    return _Columns(positions, X[:, positions] - centre[positions])
 
 
 class SquaredExponential(Stationary):

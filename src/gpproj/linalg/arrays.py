@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import array_api_compat
+import array_api_compat.numpy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +23,8 @@ np.empty(4_000_000)
 
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace that `arrays` share."""
+    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:
+        return array_api_compat.numpy  # what follows says the same, in thirty times the time
     return array_api_compat.array_namespace(*arrays)
 
 
@@ -40,7 +43,9 @@ def like(values: Any, array: Array) -> Array:
 
 def to_host(array: Array) -> Host:
     """Return `array` as a NumPy array, copied from its device where it lives on one."""
-    if array_api_compat.is_torch_array(array):
+    if is_numpy(array):
+        pass
+    elif array_api_compat.is_torch_array(array):
         array = array.detach().cpu()
     elif array_api_compat.is_cupy_array(array):
         array = array.get()
@@ -49,6 +54,8 @@ def to_host(array: Array) -> Host:
 
 def transpose(matrix: Array) -> Array:
     """Return the batch of transposed matrices `(b, m, n)` of a batch `(b, n, m)`."""
+    if is_numpy(matrix):
+        return matrix.swapaxes(-2, -1)
     return namespace(matrix).linalg.matrix_transpose(matrix)
 
 

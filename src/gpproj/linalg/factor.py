@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from gpproj.linalg import lapack
 from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, transpose
@@ -15,15 +15,8 @@ from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, transpo
 JITTER_LADDER = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
 """Multiples of a matrix's mean diagonal, added to its diagonal one after the other."""
 
-LEAF = 96
-"""Size below which LAPACK inverts a triangle in one go.
-
-Its `dtrtri` takes 2.3 ms at n = 400. Recursion to this size with matrix products in between takes
-0.75 ms; smaller leaves are no faster there, and cost more in calls at n = 150.
-"""
-
-BLOCK = 32
-"""Size of the blocks in which triangles are copied: two of them stay in the nearest cache."""
+BLOCK = 64
+"""Size of the blocks in which triangles are copied: few calls, and what they touch stays near."""
 
 
 class JitterWarning(UserWarning):
@@ -50,7 +43,7 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
         Symmetric matrices; left untouched.
     diagonal : array `(b, n)` or `(b, 1)`, optional
         Added to the diagonals.
-    scale : array `(1, n, n)`, optional
+    scale : array `(1, n, n)` or `(1, 1, 1)`, optional
         Symmetric, in LAPACK order; multiplies the matrices elementwise, saving a pass over them.
 
     Returns
@@ -71,12 +64,12 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
         lower = _fortran_lanes(matrix.shape)
         for lane in range(lanes):
             added = None if diagonal is None else diagonal[lane]
-            factor = 1.0 if scale is None else scale[0]
+            factor = None if scale is None else scale[0]
             jitter[lane], failed[lane] = _factorise_lapack(matrix[lane], factor, added, lower[lane])
     else:
         scaled = matrix if scale is None else matrix * scale
         lower, jitter, failed = _factorise_any(scaled, diagonal)
-    if np.any(jitter > 0):
+    if jitter.any():
         # One constant text, so that the warning registry shows it once.
         warnings.warn(
             "a covariance matrix was numerically singular and was factorised with jitter on its "
@@ -113,18 +106,25 @@ def _fortran_lanes(shape: tuple[int, ...]) -> Host:
 
 
 def _factorise_lapack(
-    matrix: Host, scale: Host | float, added: Host | None, lower: Host
+    matrix: Host, scale: Host | None, added: Host | None, lower: Host
 ) -> tuple[float, bool]:
     """Write the factor of one lane into `lower`; return its jitter and whether it failed."""
     n = matrix.shape[0]
-    diagonal = np.diagonal(matrix) * (np.diagonal(scale) if isinstance(scale, np.ndarray) else 1.0)
-    diagonal = diagonal if added is None else diagonal + added
-    size = float(np.mean(diagonal))
-    if np.isfinite(size) and size > 0:
+    diagonal = matrix.diagonal()
+    if scale is not None:
+        diagonal = diagonal * scale.diagonal()
+    if added is not None:
+        diagonal = diagonal + added
+    size = float(np.add.reduce(diagonal)) / max(n, 1)
+    if math.isfinite(size) and size > 0:
+        # Symmetric: a matrix in the order of rows is its transpose in that of `lower`.
+        rows = lower.T
         for rung in JITTER_LADDER:
-            # Symmetric: the transpose is in the order of `lower`.
-            np.multiply(matrix.T, scale, out=lower)
-            lower.flat[:: n + 1] = diagonal + rung * size
+            if scale is None:
+                rows[...] = matrix
+            else:
+                np.multiply(matrix, scale.T, out=rows)
+            rows.reshape(-1)[:: n + 1] = diagonal + rung * size if rung else diagonal
             if lapack.factorise(lower):
                 return rung * size, False
     lower[...] = np.eye(n)
@@ -166,6 +166,8 @@ def lower_triangle(factor: Factor) -> Array:
 
 def log_determinant(factor: Factor) -> Array:
     """Return `log|A|`, `(b,)`."""
+    if is_numpy(factor.lower):
+        return 2.0 * np.add.reduce(np.log(factor.lower.diagonal(axis1=1, axis2=2)), axis=-1)
     xp = namespace(factor.lower)
     diagonal = xp.linalg.diagonal(factor.lower)
     return 2.0 * xp.sum(xp.log(diagonal), axis=-1)
@@ -193,29 +195,12 @@ def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
     if is_numpy(lower):
         root = lower if overwrite else lower.copy(order="K")
         for lane in range(lower.shape[0]):
-            _invert_triangle(root[lane])
+            lapack.invert_lower(root[lane])
             _clear_upper(root[lane])
         return root
     xp = namespace(lower)
     identity = like(np.eye(lower.shape[-1]), lower)
     return xp.linalg.solve(lower, xp.broadcast_to(identity, lower.shape))
-
-
-def _invert_triangle(lower: Host) -> None:
-    """Invert one Fortran-ordered lower triangle in place.
-
-    [L11 0; L21 L22]^-1 = [M11 0; -M22 L21 M11, M22] with M11 = L11^-1, M22 = L22^-1.
-    """
-    n = lower.shape[0]
-    if n <= LEAF:
-        lapack.invert_lower(lower)
-        return
-    half = n // 2
-    _invert_triangle(lower[:half, :half])
-    _invert_triangle(lower[half:, half:])
-    block = lower[half:, :half]
-    lapack.multiply_lower(lower[half:, half:], block, "left", -1.0)
-    lapack.multiply_lower(lower[:half, :half], block, "right")
 
 
 def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
@@ -228,7 +213,7 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
         return transpose(root) @ root
     result = factor.lower if overwrite else factor.lower.copy(order="K")
     for lane in range(result.shape[0]):
-        _invert_triangle(result[lane])
+        lapack.invert_lower(result[lane])
         # A^-1 = M' M, computed in place in the lower triangle.
         lapack.square_lower(result[lane])
         _mirror(result[lane])
@@ -240,7 +225,7 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
     if is_numpy(matrix):
         for lane in range(matrix.shape[0]):
             target = _fortran_view(matrix[lane])
-            blas.dger(-1.0, vector[lane], vector[lane], a=target, overwrite_a=1)
+            lapack.subtract_outer(np.ascontiguousarray(vector[lane]), target)
         return matrix
     return matrix - vector[:, :, None] * vector[:, None, :]
 
@@ -251,7 +236,7 @@ def times_lower(matrix: Array, lower: Array) -> Array:
         product, lower = _fortran_lanes(matrix.shape), np.asfortranarray(lower)
         product[...] = matrix
         for lane in range(matrix.shape[0]):
-            lapack.multiply_lower(lower, product[lane], "right")
+            lapack.multiply_lower(product[lane], lower)
         return product
     return matrix @ lower
 

@@ -19,6 +19,6 @@ memory live on the host, wherever the objective computes.
 """
 
 from gpproj.optimise.lockstep import Objective, advance, begin, minimise
-from gpproj.optimise.state import Outcome, State
+from gpproj.optimise.state import Outcome, State, joined
 
-__all__ = ["Objective", "Outcome", "State", "advance", "begin", "minimise"]
+__all__ = ["Objective", "Outcome", "State", "advance", "begin", "joined", "minimise"]

@@ -83,7 +83,8 @@ def line_downhill(place: Place, memory: Memory, rows: Integers, desk: Floats | N
     reached = ~pinned & ((target == lower) | (target == upper))
     bent = reached.any(axis=-1)
     if bent.any():
-        step = held_step(model.take(bent), (target - x)[bent], reached[bent])
+        whole = model.take(bent).filled(memory.steps.shape[1])
+        step = held_step(whole, (target - x)[bent], reached[bent])
         others = into_box(x[bent] + step, lower[bent], upper[bent])
         target[bent] = np.where(reached[bent], target[bent], others)
     # also where a singular or overflown model left NaN

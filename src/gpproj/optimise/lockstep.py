@@ -126,7 +126,7 @@ def begin(
     )
 
 
-def advance(objective: Objective, state: State, iterations: int) -> State:
+def advance(objective: Objective, state: State, iterations: int | Integers) -> State:
     """Return the state after at most that many more iterations of every unfinished lane.
 
     A lane takes the same steps however its iterations are shared out between calls.
@@ -136,9 +136,10 @@ def advance(objective: Objective, state: State, iterations: int) -> State:
     objective : callable
         As for `minimise`; it is asked about unfinished lanes only.
     state : State
-    iterations : int
+    iterations : int or (b,) integers
+        For all lanes, or for each of them.
     """
-    if iterations < 0:
+    if np.any(np.less(iterations, 0)):
         raise ValueError(f"iterations must be zero or positive, got {iterations!r}")
     state = state.take(np.arange(state.lanes.size))  # a copy, so that what follows may write
     limit = state.iterations + iterations
@@ -161,10 +162,14 @@ def advance(objective: Objective, state: State, iterations: int) -> State:
         feasible = np.isfinite(value)[:, None]
         slope = inner(np.where(feasible, gradient, 0.0), line.direction[rows])
         accepted, failed, onward = judge(here, value, slope)
-        under_way[rows] = ~(accepted | failed)
-        search.put(rows[under_way[rows]], onward)
-        _arrive(state, rows[accepted], trial[accepted], value[accepted], gradient[accepted])
-        _turn_back(state, rows[failed])
+        trying = ~(accepted | failed)
+        under_way[rows] = trying
+        if trying.any():
+            search.put(rows[trying], onward)
+        if accepted.any():
+            _arrive(state, rows[accepted], trial[accepted], value[accepted], gradient[accepted])
+        if failed.any():
+            _turn_back(state, rows[failed])
 
 
 def _set_out(state: State, rows: Integers, line: Line, search: Search, desk: Floats) -> None:
@@ -201,7 +206,7 @@ def _arrive(state: State, rows: Integers, x: Floats, value: Floats, gradient: Fl
     state.value[rows] = value
     state.gradient[rows] = gradient
     state.iterations[rows] += 1
-    state.ending[rows] = np.select([flat, still], [GRADIENT, VALUE], ITERATIONS)
+    state.ending[rows] = np.where(flat, GRADIENT, np.where(still, VALUE, ITERATIONS))
 
 
 def _turn_back(state: State, rows: Integers) -> None:

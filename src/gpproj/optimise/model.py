@@ -36,6 +36,16 @@ class Model(NamedTuple):
             self.scale[lanes],
         )
 
+    def filled(self, room: int) -> Model:
+        """Return the model with empty pairs up to a number, so that no lane depends on others."""
+        empty = room - len(self.weights)
+        steps, changes = (
+            np.concatenate([pairs, np.zeros((empty, *pairs.shape[1:]))])
+            for pairs in (self.steps, self.changes)
+        )
+        weights = np.concatenate([self.weights, np.zeros((empty, self.weights.shape[1]))])
+        return self._replace(steps=steps, changes=changes, weights=weights)
+
 
 def model_of(
     memory: Memory, rows: Integers, gradient: Floats, free: Flags, desk: Floats | None = None
@@ -44,6 +54,8 @@ def model_of(
 
     Pairs are cut down to the free coordinates; one that lost its curvature by the cut is passed
     over. A lane without a usable pair gets a Newton step along the gradient, of length at most 1.
+    There are as many pairs as the lane with most of them has had so far: places in the memory that
+    were never written to add nothing.
 
     Parameters
     ----------
@@ -51,11 +63,12 @@ def model_of(
     rows : (a,) integers
     gradient : (a, p) array
     free : (a, p) flags
-    desk : (2, m * a * p) array or larger, optional
+    desk : (2, m * a * p) array or larger, with m the room of the memory, optional
         Where the pairs are laid out in order. Touching the same memory round after round costs a
         third of what fresh memory costs.
     """
-    _, pairs, parameters = memory.steps.shape
+    _, room, parameters = memory.steps.shape
+    pairs = min(max(int(memory.written[rows].max(initial=0)), 1), room)
     shape = (pairs, rows.size, parameters)
     size = pairs * rows.size * parameters
     if desk is None:
@@ -64,7 +77,7 @@ def model_of(
     places = latest_places(memory, rows, pairs)
     for laid_out, ring in ((steps, memory.steps), (changes, memory.changes)):
         # mode: with the default one NumPy goes through a buffer of its own
-        ring.reshape(-1, parameters).take(rows * pairs + places, 0, out=laid_out, mode="clip")
+        ring.reshape(-1, parameters).take(rows * room + places, 0, out=laid_out, mode="clip")
     mask = free.astype(np.float64)
     changes *= mask
     bends = inner(steps, changes)

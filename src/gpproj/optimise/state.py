@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,19 @@ from gpproj.optimise.memory import Flags, Floats, Integers, Memory
 
 REASONS = ("iterations", "gradient", "value", "line search", "infeasible start")
 ITERATIONS, GRADIENT, VALUE, LINE_SEARCH, INFEASIBLE_START = range(len(REASONS))
+
+PER_LANE = (
+    "x",
+    "value",
+    "gradient",
+    "lower",
+    "upper",
+    "iterations",
+    "evaluations",
+    "ending",
+    "finished",
+)
+"""What a state has one row of for every lane, beside numbers and memory."""
 
 
 class Outcome(NamedTuple):
@@ -80,6 +94,11 @@ class State:
             raise ValueError(f"lanes must be different numbers out of {list(rows)}, got {wanted}")
         return self.take(np.array([rows[lane] for lane in wanted], dtype=np.intp))
 
+    def apart(self) -> list[State]:
+        """Return the state of every lane by itself, in their order; each then has the number 0."""
+        first = np.zeros(1, dtype=np.intp)
+        return [replace(self.take(row), lanes=first) for row in np.arange(self.lanes.size)[:, None]]
+
     def outcome(self) -> Outcome:
         """Return what the lanes have come to so far."""
         return Outcome(
@@ -102,14 +121,26 @@ class State:
         return replace(
             self,
             lanes=self.lanes[rows],
-            x=self.x[rows],
-            value=self.value[rows],
-            gradient=self.gradient[rows],
-            lower=self.lower[rows],
-            upper=self.upper[rows],
             memory=self.memory.take(rows),
-            iterations=self.iterations[rows],
-            evaluations=self.evaluations[rows],
-            ending=self.ending[rows],
-            finished=self.finished[rows],
+            **{name: getattr(self, name)[rows] for name in PER_LANE},
         )
+
+
+def joined(states: Sequence[State]) -> State:
+    """Return states as one, for one call of `advance`; their lanes are numbered anew from 0.
+
+    Parameters
+    ----------
+    states : sequence of State
+        At least one; with the same number of parameters, tolerances and room for pairs.
+    """
+    memories = zip(*(state.memory for state in states), strict=True)
+    stacked: dict[str, Any] = {
+        name: np.concatenate([getattr(state, name) for state in states]) for name in PER_LANE
+    }
+    return replace(
+        states[0],
+        lanes=np.arange(sum(state.lanes.size for state in states)),
+        memory=Memory(*(np.concatenate(parts) for parts in memories)),
+        **stacked,
+    )

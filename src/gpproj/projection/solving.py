@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
-from gpproj.optimise import Objective, Outcome, State, advance, begin
+from gpproj.optimise import Objective, Outcome, State, advance, begin, joined
 from gpproj.projection.family import Family, null_family
 from gpproj.projection.objective import (
     negative_evidence,
@@ -207,7 +207,7 @@ def finish(
     learn : {"projection", "marginal_likelihood"}
     """
     objective = objective_on(target, family, mask, learn)
-    ends = [advance(objective, state, MAX_ITERATIONS) for state in states]
+    ends = advance(objective, joined(states), MAX_ITERATIONS).apart()
     best = min(ends, key=lambda end: float(end.value[0]))
     spent = np.array([sum(int(end.evaluations[0]) for end in ends)])
     found = _projections(target, family, mask[None, :], learn, best.outcome(), spent)[0]

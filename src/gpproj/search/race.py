@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import run
+from gpproj.execute import run, run_in_batches
 from gpproj.linalg import Host
-from gpproj.optimise import State, advance
-from gpproj.projection import Projection, elsewhere, enter, finish, masks_of, objective_on
+from gpproj.optimise import State, advance, joined
+from gpproj.projection import Projection, elsewhere, enter, finish, masks_of
 from gpproj.projection.objective import projection_error, relevance_slopes
-from gpproj.projection.solving import MAX_ITERATIONS
+from gpproj.projection.solving import MAX_ITERATIONS, objective_of
 from gpproj.search.step import Candidate, Field, gains
 from gpproj.search.units import Unit
 
@@ -107,22 +107,19 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
         return found
 
     costs = np.array([unit.cost for unit in units])
-    runners = [[lane] for lane in run(partial(_start, field), [units[u] for u in running], n_jobs)]
-    for heat, count, iterations in (
-        ("go on", heats.go_on, FURTHER),
-        ("arrive", heats.arrive, MAX_ITERATIONS),
-    ):
-        errors = [_best(lanes).error for lanes in runners]
-        for u, error, lanes in zip(running, errors, runners, strict=True):
-            found[u] = Candidate(error, _spent(lanes), None)
+    runners = run_in_batches(partial(_start, field), [units[u] for u in running], n_jobs)
+    for heat, count in (("go on", heats.go_on), ("arrive", heats.arrive)):
+        errors = [runner.error for runner in runners]
+        for u, runner in zip(running, runners, strict=True):
+            found[u] = Candidate(runner.error, _spent(runner), None)
         best = np.argsort(-gains(field, errors, costs[running]), kind="stable")[:count]
         running, runners = running[best], [runners[place] for place in best]
         if heat == heats.elsewhere:
-            runners = [[*lanes, _Lane(lanes[0].unit)] for lanes in runners]
-        moved = iter(run(partial(_run, field, iterations), list(chain(*runners)), n_jobs))
-        runners = [[next(moved) for _ in lanes] for lanes in runners]
-    for u, lanes in zip(running, runners, strict=True):
-        end = _end(field, lanes)
+            runners = [runner._replace(states=(*runner.states, None)) for runner in runners]
+        if heat == "go on":
+            runners = run_in_batches(partial(_run, field, FURTHER), runners, n_jobs)
+    ends = run(partial(_end, field), _arrived(field, runners, n_jobs), n_jobs)
+    for u, end in zip(running, ends, strict=True):
         found[u] = Candidate(end.projection_error, end.evaluations, end)
     return found
 
@@ -170,42 +167,81 @@ class _Lane(NamedTuple):
     """One way that one candidate goes."""
 
     unit: Unit
-    state: State | None = None
+    state: State | None
     """Where it stands; None if it has yet to begin, elsewhere."""
+
+
+class _Runner(NamedTuple):
+    """One candidate and the ways that it goes, one lane each."""
+
+    unit: Unit
+    states: tuple[State | None, ...]
     error: float = np.inf
+    """Projection error of the better lane."""
+
+    def lanes(self) -> list[_Lane]:
+        return [_Lane(self.unit, state) for state in self.states]
 
 
-def _start(field: Field, unit: Unit) -> _Lane:
+def _start(field: Field, units: Sequence[Unit]) -> list[_Runner]:
     """Run a few iterations from the parent's optimum."""
-    state = enter(field.reference.target, field.family, field.mask(unit), field.parent)
-    return _run(field, WARM, _Lane(unit, state))
+    target, family = field.reference.target, field.family
+    states = [enter(target, family, field.mask(unit), field.parent) for unit in units]
+    runners = [_Runner(unit, (state,)) for unit, state in zip(units, states, strict=True)]
+    return _run(field, WARM, runners)
 
 
-def _run(field: Field, iterations: int, lane: _Lane) -> _Lane:
-    """Run on; a lane that begins elsewhere runs as far as the others."""
-    target, family, mask = field.reference.target, field.family, field.mask(lane.unit)
-    state = lane.state
-    if state is None:
-        state, iterations = elsewhere(target, family, mask), iterations + WARM
-    state = advance(objective_on(target, family, mask), state, iterations)
-    error = projection_error(target, family.kernel, state.x, mask[None, :])
-    return _Lane(lane.unit, state, float(error[0]))
+def _run(field: Field, iterations: int, runners: Sequence[_Runner]) -> list[_Runner]:
+    """Run candidates on, all lanes of all of them together, and score the better lanes."""
+    lanes = chain.from_iterable(runner.lanes() for runner in runners)
+    moved = _regrouped(runners, _advance(field, iterations, list(lanes)))
+    return [runner._replace(error=_error(field, runner)) for runner in moved]
 
 
-def _best(lanes: Sequence[_Lane]) -> _Lane:
-    return min(lanes, key=lambda lane: np.inf if lane.state is None else float(lane.state.value[0]))
+def _advance(field: Field, iterations: int, lanes: Sequence[_Lane]) -> list[State]:
+    """Run lanes on in one batch; those that begin elsewhere run as far as the others."""
+    target, family = field.reference.target, field.family
+    masks = [field.mask(lane.unit) for lane in lanes]
+    states = [
+        elsewhere(target, family, mask) if lane.state is None else lane.state
+        for lane, mask in zip(lanes, masks, strict=True)
+    ]
+    further = np.array([iterations + WARM * (lane.state is None) for lane in lanes])
+    objective = objective_of(target, family, np.stack(masks))
+    return advance(objective, joined(states), further).apart()
 
 
-def _spent(lanes: Sequence[_Lane]) -> int:
-    return sum(int(lane.state.evaluations[0]) for lane in lanes if lane.state is not None)
+def _regrouped(runners: Sequence[_Runner], states: Iterable[State]) -> list[_Runner]:
+    """Give the lanes of all runners back to their runners."""
+    moved = iter(states)
+    return [runner._replace(states=tuple(islice(moved, len(runner.states)))) for runner in runners]
 
 
-def _end(field: Field, lanes: Sequence[_Lane]) -> Projection:
+def _error(field: Field, runner: _Runner) -> float:
+    """Return the projection error of the better lane."""
+    states = [state for state in runner.states if state is not None]
+    best = min(states, key=lambda state: float(state.value[0]))
+    mask = field.mask(runner.unit)[None, :]
+    return float(projection_error(field.reference.target, field.family.kernel, best.x, mask)[0])
+
+
+def _arrived(field: Field, runners: Sequence[_Runner], n_jobs: int | None) -> list[_Runner]:
+    """Run candidates to convergence."""
+    lanes = list(chain.from_iterable(runner.lanes() for runner in runners))
+    work = partial(_advance, field, MAX_ITERATIONS)
+    return _regrouped(runners, run_in_batches(work, lanes, n_jobs, alike=False))
+
+
+def _spent(runner: _Runner) -> int:
+    return sum(int(state.evaluations[0]) for state in runner.states if state is not None)
+
+
+def _end(field: Field, runner: _Runner) -> Projection:
     """Return the submodel that the better lane has arrived at."""
-    unit, states = lanes[0].unit, [lane.state for lane in lanes if lane.state is not None]
-    mask, parent = field.mask(unit), None if field.removing else field.parent
+    mask, parent = field.mask(runner.unit), None if field.removing else field.parent
     if not mask.any():  # the null model, which has a kernel of its own
-        null = field.project(unit)
-        return null._replace(evaluations=_spent(lanes) + null.evaluations)
+        null = field.project(runner.unit)
+        return null._replace(evaluations=_spent(runner) + null.evaluations)
+    states = [state for state in runner.states if state is not None]
     found = finish(field.reference.target, field.family, mask, states, parent)
-    return found._replace(inputs=_asked(field, unit))
+    return found._replace(inputs=_asked(field, runner.unit))
