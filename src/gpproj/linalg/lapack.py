@@ -82,9 +82,7 @@ def solve_factored(lower: Host, right: Host) -> None:
     info = ctypes.c_int(0)
     n, k = _integer(lower.shape[0]), _integer(right.shape[1])
     (factor, step), (address, leading) = _matrix(lower), _matrix(right)
-    _dpotrs(
-        _LOWER, n, k, factor, _integer(step), address, _integer(leading), ctypes.byref(info)
-    )
+    _dpotrs(_LOWER, n, k, factor, _integer(step), address, _integer(leading), ctypes.byref(info))
 
 
 def invert_lower(lower: Host) -> None:
