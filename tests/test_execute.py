@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from gpproj.execute import Progress, run, time_text
+from gpproj.execute import Progress, run, run_in_batches, time_text
 
 # Functions handed to workers are defined inside the tests: those travel whole to other processes,
 # which could not import this module by its name.
@@ -35,6 +35,23 @@ def test_results_are_in_the_order_of_the_items(tmp_path):
         return item * 10
 
     assert run(last_first, [0, 1, 2, 3], n_jobs=2) == [0, 10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "alike", "sizes"),
+    [(1, True, [7]), (1, False, [7]), (2, True, [1, 2, 2, 2]), (2, False, [1] * 7)],
+)
+def test_batches_are_few_and_results_in_the_order_of_the_items(n_jobs, alike, sizes):
+    seen = []
+
+    def negative(batch):
+        seen.append(len(batch))
+        return [-item for item in batch]
+
+    found = run_in_batches(negative, range(7), n_jobs, alike=alike)
+    assert found == [0, -1, -2, -3, -4, -5, -6]
+    assert sorted(seen) == sizes
+    assert run_in_batches(negative, [], n_jobs, alike=alike) == []
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

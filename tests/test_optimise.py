@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from gpproj.optimise import Outcome, advance, begin, direction, minimise
+from gpproj.optimise import Outcome, advance, begin, direction, joined, minimise
 from gpproj.optimise.memory import empty_memory, remember
 from gpproj.optimise.model import _solve, held_step, model_of, newton_step
 
@@ -191,6 +191,50 @@ def test_a_lane_takes_the_same_steps_alone_paused_and_in_any_batch(parameters):
     some = [11, 2, 7, 3]
     raced = advance(problems.objective, advance(problems.objective, whole, 5).keep(some), 55)
     assert_same(raced.outcome(), Outcome(*(field[some] for field in together)))
+
+
+def test_lanes_are_joined_and_taken_apart_without_a_trace():
+    problems = wavy(5, 8)
+    together = minimise(*problems, max_iterations=60)
+    whole = begin(*problems)
+    # three lanes that have come different ways, in another order
+    ways = [advance(problems.objective, whole.keep([lane]), lane) for lane in (4, 0, 3)]
+    numbers = np.array([4, 0, 3])
+    state = joined(ways)
+    assert state.lanes.tolist() == [0, 1, 2]
+    ended = advance(lambda x, lanes: problems.objective(x, numbers[lanes]), state, 60 - numbers)
+    assert ended.iterations.max() <= 60
+    for lane, alone in zip(numbers, ended.apart(), strict=True):
+        assert alone.lanes.tolist() == [0]
+        expected = Outcome(*(field[[lane]] for field in together))._replace(lanes=np.array([0]))
+        assert_same(alone.outcome(), expected)
+
+
+def test_every_lane_may_have_its_own_number_of_iterations():
+    problems = wavy(4, 3)
+    whole = begin(*problems)
+    own = advance(problems.objective, whole, np.array([0, 1, 2, 3]))
+    for lane in range(4):
+        alone = advance(problems.objective, whole.keep([lane]), lane).outcome()
+        assert_same(alone, own.keep([lane]).outcome())
+    with pytest.raises(ValueError, match="iterations"):
+        advance(problems.objective, whole, np.array([1, 1, 1, -1]))
+
+
+def test_models_have_no_more_pairs_than_were_written():
+    memory = empty_memory(3, 6, 2)
+    rows, free = np.arange(3), np.ones((3, 2), dtype=bool)
+    gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert model_of(memory, rows, gradient, free).weights.shape == (1, 3)
+    for some in ([0, 1], [1], [1], [1]):
+        pair = np.full((len(some), 2), 1.0)
+        remember(memory, np.array(some), pair, 2.0 * pair)
+    model = model_of(memory, rows, gradient, free)
+    assert model.weights.shape == (4, 3)
+    assert np.count_nonzero(model.weights, axis=0).tolist() == [1, 4, 0]
+    filled = model.filled(6)
+    np.testing.assert_array_equal(newton_step(filled), newton_step(model))
+    assert model_of(memory, rows[:1], gradient[:1], free[:1]).weights.shape == (1, 1)
 
 
 def test_state_is_left_untouched_by_what_follows_it():

@@ -13,6 +13,7 @@ from gpproj.linalg import (
     contraction,
     inverse,
     inverse_root,
+    lapack,
     log_determinant,
     lower_triangle,
     one_blas_thread,
@@ -63,6 +64,46 @@ def test_scaled_matrices_are_factorised_in_one_go(xp):
     factor = cholesky(xp.asarray(A), xp.asarray(diagonal), xp.asarray(scale))
     expected = np.linalg.inv(A * scale + np.eye(40))
     np.testing.assert_allclose(to_host(inverse(factor)), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("xp", LIBRARIES)
+def test_one_number_scales_like_a_matrix_of_it(xp):
+    A, number = xp.asarray(positive_definite(2, 40)), 0.3
+    factors = [
+        cholesky(A, xp.asarray(np.ones((2, 40))), xp.asarray(np.full((1, size, size), number)))
+        for size in (1, 40)
+    ]
+    one, other = (to_host(lower_triangle(factor)) for factor in factors)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_read_only_and_partial_matrices_are_found_in_memory():
+    A, L = positive_definite(1, 30), np.tril(positive_definite(1, 40)[0])
+    expected = times_lower(A, np.asfortranarray(L[:30, :30]))
+    part = np.asfortranarray(L)[:30, :30]  # its columns lie apart
+    np.testing.assert_array_equal(times_lower(A, part), expected)
+    frozen = np.asfortranarray(L[:30, :30])
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(times_lower(A, frozen), expected)
+    kept = frozen.copy()
+    solve(cholesky(A), frozen[None, :, :])
+    np.testing.assert_array_equal(frozen, kept)
+
+
+def test_matrices_without_contiguous_columns_are_refused():
+    with pytest.raises(ValueError, match="not contiguous"):
+        lapack.factorise(np.eye(6)[::2, ::2])
+
+
+@pytest.mark.parametrize("n", [1, 95, 97, 200, 301])
+def test_triangles_are_inverted_at_every_size(n):
+    lower = np.asfortranarray(np.tril(np.random.default_rng(n).uniform(0.1, 1.0, (n, n))))
+    lower += n * np.eye(n)
+    above = np.triu(np.full((n, n), 7.0), 1)
+    result = np.asfortranarray(lower + above)
+    lapack.invert_lower(result)
+    np.testing.assert_allclose(np.tril(result) @ lower, np.eye(n), atol=1e-12)
+    np.testing.assert_array_equal(np.triu(result, 1), above)
 
 
 @pytest.mark.parametrize("xp", LIBRARIES)
