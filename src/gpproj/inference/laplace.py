@@ -28,8 +28,9 @@ MAX_ITERATIONS = 200
 TOLERANCE = 1e-10
 """Largest change of the mode, in posterior standard deviations, that counts as none."""
 
-NEAR = 1e-6
-"""Change of the mode, in the same units, below which steps are trusted without looking."""
+NEAR = 1e-4
+"""Change of the mode, in the same units, below which steps are trusted without looking: rounding of
+`K a` alone can move it by 1e-6 where counts are large."""
 
 HALVINGS = 30
 
