@@ -255,11 +255,11 @@ def test_a_start_saves_iterations_and_changes_nothing(likelihood, method):
     np.testing.assert_allclose(warm.value, cold.value, rtol=1e-9)
     np.testing.assert_allclose(warm.gradient, cold.gradient, rtol=1e-5, atol=1e-7)
     kernel_part, _ = problem.halves(theta)
-    K, variance = with_diagonal(PAPER.with_log_parameters(kernel_part, 3)(problem.X), 1e-3)
+    K = with_diagonal(PAPER.with_log_parameters(kernel_part, 3)(problem.X), 1e-3)
     approximate = inference.approximate_with(method)
     observed = problem.observed(likelihood)
-    first = approximate(K, variance, observed)
-    again = approximate(K, variance, observed, first.given.sites)
+    first = approximate(sites.DensePrior(K), observed)
+    again = approximate(sites.DensePrior(K), observed, first.given.sites)
     assert again.iterations < first.iterations
 
 
@@ -281,12 +281,12 @@ def test_other_array_libraries(likelihood, method):
 
 def test_sites_that_say_nothing_leave_the_prior():
     K = np.array([[2.0, 0.5], [0.5, 1.0]])
-    given = sites.given_sites(K, np.diag(K), Sites(np.array([0.0, 2.0]), np.array([0.0, 1.0])))
+    given = sites.DensePrior(K).given(Sites(np.array([0.0, 2.0]), np.array([0.0, 1.0])))
     covariance = np.linalg.inv(np.linalg.inv(K) + np.diag([0.0, 2.0]))
     np.testing.assert_allclose(given.marginals.variance, np.diag(covariance), rtol=1e-12)
     np.testing.assert_allclose(given.marginals.mean, covariance @ [0.0, 1.0], rtol=1e-12)
     assert given.coefficients[0] == 0.0
-    assert np.all(given.root[:, 0] == 0.0)
+    assert np.all(given.precision.root[:, 0] == 0.0)
 
 
 def test_faint_sites_keep_their_digits():
@@ -294,7 +294,7 @@ def test_faint_sites_keep_their_digits():
     A = rng.standard_normal((6, 6))
     K = A @ A.T + np.eye(6)
     tau = np.array([1e-14, 1e-9, 1e-5, 1e-2, 1.0, 1e3])
-    given = sites.given_sites(K, np.diag(K), Sites(tau, tau))
+    given = sites.DensePrior(K).given(Sites(tau, tau))
     R = np.linalg.inv(K + np.diag(1.0 / tau))
     expected = np.diag(K - K @ R @ K)
     np.testing.assert_allclose(given.marginals.variance, expected, rtol=1e-9)
@@ -303,8 +303,8 @@ def test_faint_sites_keep_their_digits():
 def test_covariances_that_cannot_be_factorised():
     K = np.array([[1.0, 5.0], [5.0, 1.0]])
     observed = Observed(Bernoulli(), np.array([0.0, 1.0]), np.zeros(2))
-    assert ep.approximate(1e3 * K, np.ones(2), observed) is None
-    assert laplace.approximate(1e3 * K, np.ones(2), observed) is None
+    assert ep.approximate(sites.DensePrior(1e3 * K), observed) is None
+    assert laplace.approximate(sites.DensePrior(1e3 * K), observed) is None
 
 
 def elliptical_slices(K, log_likelihood, chains, steps, seed):
@@ -347,8 +347,8 @@ def test_ep_against_a_long_markov_chain(likelihood):
     X = rng.standard_normal((12, 2))
     y = targets(likelihood, X[:, 0], rng)
     kernel = SquaredExponential(1.0, [1.0, 1.5])
-    K, variance = with_diagonal(kernel(X), 1e-4)
-    found = ep.approximate(K, variance, Observed(likelihood, y, np.zeros(12)))
+    K = with_diagonal(kernel(X), 1e-4)
+    found = ep.approximate(sites.DensePrior(K), Observed(likelihood, y, np.zeros(12)))
     mean, sd = elliptical_slices(
         K,
         lambda f: likelihood.log_likelihood(np.broadcast_to(y, f.shape), f).sum(axis=1),

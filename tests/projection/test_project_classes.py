@@ -10,6 +10,7 @@ import pytest
 
 import gpproj
 from gpproj.inference import APPROXIMATIONS
+from gpproj.inference.sites import DensePrior
 from gpproj.likelihoods import Bernoulli, NegativeBinomial, Poisson, StudentT
 from gpproj.linalg import DenseCovariance, to_host
 from gpproj.projection import family_of
@@ -234,14 +235,14 @@ def test_submodels_predict_with_sites_of_their_own(refs, name):
     extra = sub.extra_variance / scaling.target_scale**2 + ref.target.nugget
     K = smooth_covariance(sub, X) + extra * np.eye(len(X))
     observed = ref.problem.observed(ref.latent.likelihood)
-    own = APPROXIMATIONS[ref.problem.method](K, np.diag(K).copy(), observed)
+    own = APPROXIMATIONS[ref.problem.method](DensePrior(K), observed)
     X_new = X[:8] + 0.2
     k = smooth_covariance(sub, X, X_new)
     mean = scaling.restore_mean(k.T @ own.given.coefficients)
     found = sub.predict(X_new)
     np.testing.assert_allclose(found.mean, mean, atol=1e-6 * scaling.target_scale)
     prior = np.diag(smooth_covariance(sub, X_new)) + extra
-    explained = np.sum((own.given.root @ k) ** 2, axis=0)
+    explained = np.sum((own.given.precision.root @ k) ** 2, axis=0)
     variance = scaling.restore_variance(prior - explained)
     np.testing.assert_allclose(found.variance, variance, rtol=1e-6)
     tau, nu = ref.latent.sites

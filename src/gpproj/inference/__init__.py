@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from gpproj.inference import approximation, ep, exact, laplace, sites
+from gpproj.inference import approximation, ep, exact, laplace, sites, sparse
 from gpproj.inference.approximation import Approximate, ConvergenceWarning, Memory
+from gpproj.inference.inducing import Inducing, Sparse
 from gpproj.inference.problem import (
     NUGGET,
     Conditioned,
@@ -27,6 +28,7 @@ __all__ = [
     "Conditioned",
     "ConvergenceWarning",
     "Evidence",
+    "Inducing",
     "Latent",
     "LeaveOneOut",
     "Marginals",
@@ -34,11 +36,13 @@ __all__ = [
     "Observed",
     "Problem",
     "Sites",
+    "Sparse",
     "approximate_with",
     "conditioned",
     "leave_one_out",
     "log_evidence",
     "method_of",
+    "plan_of",
     "posterior",
 ]
 
@@ -46,6 +50,29 @@ APPROXIMATIONS: dict[Method, Approximate] = {
     "laplace": laplace.approximate,
     "ep": ep.approximate,
 }
+
+
+SPARSE_ABOVE = 4000
+"""Rows above which "auto" goes through inducing points."""
+
+
+def plan_of(
+    inference: str | Sparse, likelihood: Likelihood, n: int
+) -> tuple[Method, Sparse | None]:
+    """Return the algorithm for a likelihood, and inducing points where they are asked for.
+
+    Parameters
+    ----------
+    inference : {"auto", "exact", "ep", "laplace"} or Sparse
+        "auto" has inducing points above `SPARSE_ABOVE` rows.
+    likelihood : Likelihood
+    n : int
+        Rows.
+    """
+    if isinstance(inference, Sparse):
+        return method_of("auto", likelihood), inference
+    many = inference == "auto" and n > SPARSE_ABOVE
+    return method_of(inference, likelihood), Sparse() if many else None
 
 
 def method_of(inference: str, likelihood: Likelihood) -> Method:
@@ -63,7 +90,10 @@ def method_of(inference: str, likelihood: Likelihood) -> Method:
             return "exact"
         return "ep" if likelihood.kind == "binary" else "laplace"
     if inference not in get_args(Method):
-        raise ValueError(f'inference must be "auto", "exact", "laplace" or "ep", got {inference!r}')
+        raise ValueError(
+            'inference must be "auto", "exact", "laplace", "ep" or a gpproj.Sparse, '
+            f"got {inference!r}"
+        )
     if (inference == "exact") != gaussian:
         raise ValueError(
             f'inference="{inference}" does not suit {likelihood!r}: Gaussian noise is exact, '
@@ -102,6 +132,8 @@ def log_evidence(
         Names of the lanes in the memory.
     """
     if problem.method == "exact":
+        if problem.inducing is not None:
+            return sparse.log_evidence(problem, parameters)
         return exact.log_marginal_likelihood(problem, parameters)
     approximate = APPROXIMATIONS[problem.method]
     return approximation.log_evidence(problem, parameters, approximate, memory, lanes)
@@ -110,6 +142,8 @@ def log_evidence(
 def conditioned(problem: Problem, parameters: Host) -> Conditioned:
     """Condition on the targets at one parameter vector, `(p,)`."""
     if problem.method == "exact":
+        if problem.inducing is not None:
+            return sparse.conditioned(problem, parameters)
         return exact.conditioned(problem, parameters)
     return approximation.conditioned(problem, parameters, APPROXIMATIONS[problem.method])
 
@@ -117,6 +151,8 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
     if problem.method == "exact":
+        if problem.inducing is not None:
+            return sparse.posterior(problem, parameters)
         return exact.posterior(problem, parameters, given)
     return approximation.posterior(problem, parameters, given)
 

@@ -17,10 +17,11 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from gpproj.inference.features import Features
+from gpproj.inference.low_rank import LowRankPrior
 from gpproj.inference.problem import Conditioned, Evidence, Latent, Observed, Problem, Sites
-from gpproj.inference.sites import Given, posterior_covariance
-from gpproj.kernels import Evaluation
-from gpproj.linalg import Array, Host, in_row_order, like, namespace, to_host
+from gpproj.inference.sites import DensePrior, Given, Prior, posterior_covariance
+from gpproj.linalg import Array, Covariance, Host, like, namespace
 
 Memory: TypeAlias = dict[int, Sites]
 """Sites by lane."""
@@ -47,9 +48,9 @@ class Approximate(Protocol):
     """Finds the approximation, or None where the covariance cannot be factorised."""
 
     def __call__(
-        self, K: Array, prior_variance: Host, observed: Observed, start: Sites | None = None
+        self, prior: Prior, observed: Observed, start: Sites | None = None
     ) -> Approximation | None:
-        """Approximate the posterior under the prior covariance K, nugget included."""
+        """Approximate the posterior under a prior."""
 
 
 def log_evidence(
@@ -80,51 +81,43 @@ def log_evidence(
     count = len(problem.likelihood.parameters)
     for row, (lane, theta) in enumerate(zip(names, parameters, strict=True)):
         observed = problem.observed(problem.likelihood_at(theta))
-        smooth, K, variance = prior_covariance(problem, theta)
-        found = approximate(K, variance, observed, memory.get(int(lane)))
+        prior = prior_of(problem, theta)
+        found = approximate(prior, observed, memory.get(int(lane)))
         if found is None or not found.converged:
             continue
         memory[int(lane)] = found.given.sites
         value[row] = found.log_evidence
-        G = derivative(found)
-        gradient[row, : p - count] = -0.5 * to_host(smooth.pull_back(in_row_order(G)))[0]
+        kernel, nugget = prior.slopes(found.given, found.lean)
+        gradient[row, : p - count] = -0.5 * kernel
         gradient[row, p - count :] = found.slopes
         if observed.likelihood.kind == "real":  # whose nugget follows the noise, the one parameter
-            trace = float(namespace(G).linalg.trace(G)[0])
-            gradient[row, -1] -= 0.5 * trace * problem.nugget_variance(observed.likelihood)
+            gradient[row, -1] -= 0.5 * nugget * problem.nugget_variance(observed.likelihood)
     return Evidence(value, gradient)
 
 
-def derivative(found: Approximation) -> Array:
-    """Return `R - b b' - (w b' + b w')`, `(1, n, n)`."""
-    root = found.given.root
-    b, w = found.given.coefficients, found.lean
-    # b b' + w b' + b w' = (b + w)(b + w)' - w w'
-    total, lean = like(b + w, root), like(w, root)
-    G = root.T @ root - total[:, None] * total[None, :] + lean[:, None] * lean[None, :]
-    return G[None, :, :]
-
-
-def prior_covariance(problem: Problem, parameters: Host) -> tuple[Evaluation, Array, Host]:
-    """Return the kernel's evaluation, K with the nugget, `(n, n)`, and its diagonal, `(n,)`."""
+def prior_of(problem: Problem, parameters: Host) -> Prior:
+    """Return the prior of the latent function at the training inputs, `(p,)` being given."""
     theta, _ = problem.halves(parameters)
-    smooth = problem.kernel.evaluate(theta[None, :], problem.X, problem.masks(1))
     eps = problem.nugget_variance(problem.likelihood_at(parameters))
-    return smooth, *with_diagonal(smooth.value[0, :, :], eps)
+    if problem.inducing is not None:
+        points = problem.inducing.Z
+        return LowRankPrior(
+            Features(problem.kernel, theta[None, :], problem.X, points, problem.masks(1)), eps
+        )
+    smooth = problem.kernel.evaluate(theta[None, :], problem.X, problem.masks(1))
+    return DensePrior(with_diagonal(smooth.value[0, :, :], eps), smooth)
 
 
-def with_diagonal(K_smooth: Array, extra: float) -> tuple[Array, Host]:
-    """Return `K_smooth + extra I` and its diagonal."""
+def with_diagonal(K_smooth: Array, extra: float) -> Array:
+    """Return `K_smooth + extra I`."""
     xp = namespace(K_smooth)
-    K = K_smooth + extra * xp.eye(K_smooth.shape[0], dtype=K_smooth.dtype, device=K_smooth.device)
-    return K, to_host(xp.linalg.diagonal(K))
+    identity = xp.eye(K_smooth.shape[0], dtype=K_smooth.dtype, device=K_smooth.device)
+    return K_smooth + extra * identity
 
 
-def converged(
-    approximate: Approximate, K: Array, prior_variance: Host, observed: Observed
-) -> Approximation:
+def converged(approximate: Approximate, prior: Prior, observed: Observed) -> Approximation:
     """Return the approximation; warn if it did not converge, raise if there is none."""
-    found = approximate(K, prior_variance, observed)
+    found = approximate(prior, observed)
     if found is None:
         raise np.linalg.LinAlgError(
             "the covariance of the kernel at X is not positive definite; "
@@ -142,25 +135,30 @@ def converged(
 
 def conditioned(problem: Problem, parameters: Host, approximate: Approximate) -> Conditioned:
     """Condition on the targets at one parameter vector, `(p,)`."""
-    _, K, variance = prior_covariance(problem, parameters)
     observed = problem.observed(problem.likelihood_at(parameters))
-    found = converged(approximate, K, variance, observed)
-    return conditioned_on(found, problem.X)
+    return conditioned_on(converged(approximate, prior_of(problem, parameters), observed))
 
 
-def conditioned_on(found: Approximation, X: Array) -> Conditioned:
-    """Return what predictions are made of, beside X."""
-    given, b = found.given, like(found.given.coefficients, X)
-    return Conditioned(b, given.root, found.log_evidence, given.sites, given.marginals)
+def conditioned_on(found: Approximation) -> Conditioned:
+    """Return what predictions are made of, beside X or inducing points."""
+    given = found.given
+    coefficients, root = given.precision.predicting(given.coefficients)
+    return Conditioned(coefficients, root, found.log_evidence, given.sites, given.marginals)
 
 
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
     assert given.marginals is not None  # approximations have them
-    _, K, _ = prior_covariance(problem, parameters)
+    prior = prior_of(problem, parameters)
+    if isinstance(prior, DensePrior):
+        cov: Covariance = posterior_covariance(prior.K, given.root)
+    else:
+        again = prior.given(given.sites)
+        assert again is not None  # it was before
+        cov = prior.covariance(again)
     return Latent(
         latent_mean=like(given.marginals.mean, problem.X),
-        latent_cov=posterior_covariance(K, given.root),
+        latent_cov=cov,
         likelihood=problem.likelihood_at(parameters),
         sites=given.sites,
     )

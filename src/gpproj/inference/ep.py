@@ -19,8 +19,8 @@ import numpy as np
 
 from gpproj.inference.approximation import Approximation
 from gpproj.inference.problem import Marginals, Observed, Sites
-from gpproj.inference.sites import Given, cavities, given_sites, posterior_covariance
-from gpproj.linalg import Array, Host, to_host
+from gpproj.inference.sites import Given, Prior, cavities
+from gpproj.linalg import Host, to_host
 
 MAX_SWEEPS = 100
 """Of parallel updates."""
@@ -48,14 +48,13 @@ class _Sweep(NamedTuple):
 
 
 def approximate(
-    K: Array, prior_variance: Host, observed: Observed, start: Sites | None = None
+    prior: Prior, observed: Observed, start: Sites | None = None
 ) -> Approximation | None:
-    """Approximate the posterior under the prior covariance K, nugget included.
+    """Approximate the posterior under a prior.
 
     Parameters
     ----------
-    K : array `(n, n)`
-    prior_variance : array `(n,)`
+    prior : Prior
     observed : Observed
     start : Sites, optional
         Of a similar problem.
@@ -65,7 +64,7 @@ def approximate(
     share, before, least, waited = 1.0, np.inf, np.inf, 0
     sweep = 0
     for sweep in range(1, MAX_SWEEPS + 1):
-        given = given_sites(K, prior_variance, sites)
+        given = prior.given(sites)
         if given is None:
             return None
         found = _sweep(observed, given.marginals, sites)
@@ -78,7 +77,7 @@ def approximate(
         share = _adapted(share, grown=found.mismatch > before)
         before = found.mismatch
         sites = _towards(sites, found.sites, share)
-    return _sequential(K, prior_variance, observed, sites, sweep)
+    return _sequential(prior, observed, sites, sweep)
 
 
 def _adapted(share: float, grown: bool) -> float:
@@ -127,7 +126,7 @@ def _ended(
 
 
 def _sequential(
-    K: Array, prior_variance: Host, observed: Observed, sites: Sites, sweeps: int
+    prior: Prior, observed: Observed, sites: Sites, sweeps: int
 ) -> Approximation | None:
     """Update one site after the other, each time with the posterior it changes."""
     likelihood, y, offset = observed
@@ -135,13 +134,13 @@ def _sequential(
         sites = Sites(np.zeros_like(y), np.zeros_like(y))
     tau, nu = sites.precision.copy(), sites.shift.copy()
     for extra in range(1, MAX_SEQUENTIAL + 1):
-        given = given_sites(K, prior_variance, Sites(tau.copy(), nu.copy()))
+        given = prior.given(Sites(tau.copy(), nu.copy()))
         if given is None:
             return None
         found = _sweep(observed, given.marginals, given.sites)
         if found.mismatch < TOLERANCE:
             return _ended(observed, given, found, True, sweeps + extra)
-        cov = to_host(posterior_covariance(K, given.root).dense()).copy()
+        cov = to_host(prior.covariance(given).dense()).copy()
         mean = given.marginals.mean.copy()
         for i in range(y.size):
             one = slice(i, i + 1)
@@ -155,7 +154,7 @@ def _sequential(
             mean += column * ((lift - more * mean[i]) / gain)
             cov -= np.outer(column, column * (more / gain))
             tau[i], nu[i] = wanted.precision[0], wanted.shift[0]
-    given = given_sites(K, prior_variance, Sites(tau, nu))
+    given = prior.given(Sites(tau, nu))
     if given is None:
         return None
     found = _sweep(observed, given.marginals, given.sites)

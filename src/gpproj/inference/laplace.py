@@ -20,8 +20,8 @@ import numpy as np
 
 from gpproj.inference.approximation import Approximation
 from gpproj.inference.problem import Observed, Sites
-from gpproj.inference.sites import Given, given_sites
-from gpproj.linalg import Array, Host, like, to_host
+from gpproj.inference.sites import Given, Prior
+from gpproj.linalg import Host
 
 MAX_ITERATIONS = 200
 
@@ -36,14 +36,13 @@ HALVINGS = 30
 
 
 def approximate(
-    K: Array, prior_variance: Host, observed: Observed, start: Sites | None = None
+    prior: Prior, observed: Observed, start: Sites | None = None
 ) -> Approximation | None:
-    """Approximate the posterior under the prior covariance K, nugget included.
+    """Approximate the posterior under a prior.
 
     Parameters
     ----------
-    K : array `(n, n)`
-    prior_variance : array `(n,)`
+    prior : Prior
     observed : Observed
     start : Sites, optional
         Of a similar problem; the mode under them is the first point.
@@ -51,9 +50,9 @@ def approximate(
     likelihood, y, offset = observed
     a: Host = np.zeros_like(y)
     if start is not None:
-        begun = given_sites(K, prior_variance, start)
+        begun = prior.given(start)
         a = a if begun is None else begun.coefficients
-    f = to_host(K @ like(a, K))
+    f = prior.product(a)
     psi = _height(observed, a, f)
     if not np.isfinite(psi):
         a, f = np.zeros_like(y), np.zeros_like(y)
@@ -62,12 +61,12 @@ def approximate(
     while not settled and iterations < MAX_ITERATIONS:
         iterations += 1
         W = likelihood.weights(y, f + offset)
-        given = given_sites(K, prior_variance, _sites(observed, f, W))
+        given = prior.given(_sites(observed, f, W))
         if given is None:
             return None
         sd = np.sqrt(given.marginals.variance)
         near = np.max(np.abs(given.marginals.mean - f) / sd) < NEAR
-        found = _climb(K, observed, a, psi, given.coefficients, 0 if near else HALVINGS)
+        found = _climb(prior, observed, a, psi, given.coefficients, 0 if near else HALVINGS)
         if found is None:
             break
         moved = float(np.max(np.abs(found.f - f) / sd))
@@ -75,7 +74,7 @@ def approximate(
         # Where rounding ends the approach before the tolerance does, that is as near as it gets.
         settled = moved < TOLERANCE or (moved < NEAR and moved >= before)
         before = moved
-    return _at_mode(K, prior_variance, observed, f, psi, settled, iterations)
+    return _at_mode(prior, observed, f, psi, settled, iterations)
 
 
 class _Place(NamedTuple):
@@ -85,7 +84,7 @@ class _Place(NamedTuple):
 
 
 def _climb(
-    K: Array, observed: Observed, a: Host, psi: float, target: Host, halvings: int
+    prior: Prior, observed: Observed, a: Host, psi: float, target: Host, halvings: int
 ) -> _Place | None:
     """Step from a towards its target, less far where that does not lead up; None if nowhere does.
 
@@ -94,7 +93,7 @@ def _climb(
     step = 1.0
     for _ in range(max(halvings, 1)):
         new = a + step * (target - a)
-        f = to_host(K @ like(new, K))
+        f = prior.product(new)
         height = _height(observed, new, f)
         if not halvings or height >= psi - 1e-12 * (1.0 + abs(psi)):
             return _Place(new, f, height)
@@ -116,8 +115,7 @@ def _sites(observed: Observed, f: Host, W: Host) -> Sites:
 
 
 def _at_mode(
-    K: Array,
-    prior_variance: Host,
+    prior: Prior,
     observed: Observed,
     f: Host,
     psi: float,
@@ -126,22 +124,21 @@ def _at_mode(
 ) -> Approximation | None:
     likelihood, y, offset = observed
     W = likelihood.information(y, f + offset)
-    given = given_sites(K, prior_variance, _sites(observed, f, W))
+    given = prior.given(_sites(observed, f, W))
     if given is None:
         return None
     variance = given.marginals.variance
     lean, pull = np.zeros_like(f), np.zeros_like(f)
     if likelihood.log_concave:  # else W is an expectation, which the mode does not change
         s = 0.5 * variance * likelihood.derivatives(y, f + offset).third
-        lean, pull = _implicit(K, given, s)
+        lean, pull = _implicit(prior, given, s)
     by_parameter = likelihood.parameter_derivatives(y, f + offset)
     slopes = by_parameter.value.sum(axis=1) + by_parameter.first @ pull
     slopes = slopes - 0.5 * likelihood.information_slopes(y, f + offset) @ variance
     return Approximation(given, psi - 0.5 * given.log_det, lean, slopes, settled, iterations)
 
 
-def _implicit(K: Array, given: Given, s: Host) -> tuple[Host, Host]:
+def _implicit(prior: Prior, given: Given, s: Host) -> tuple[Host, Host]:
     """Return `w = s - R K s` and `K w`, which is Sigma s."""
-    right = K @ like(s, K)
-    w = like(s, K) - given.root.T @ (given.root @ right)
-    return to_host(w), to_host(K @ w)
+    w = s - given.precision.product(prior.product(s))
+    return w, prior.product(w)

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.inference.inducing import Inducing
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import Array, Covariance, Host, to_host
@@ -46,6 +47,8 @@ class Problem:
     method : {"exact", "laplace", "ep"}
     offset : array `(n,)`, optional
         Added to the latent function in the likelihood: log exposure and the like.
+    inducing : Inducing, optional
+        Points that stand for all rows in the covariance, on the model's scale.
     """
 
     kernel: Kernel
@@ -56,6 +59,12 @@ class Problem:
     likelihood: Likelihood = field(default_factory=Gaussian)
     method: Method = "exact"
     offset: Array | None = None
+    inducing: Inducing | None = None
+
+    @property
+    def support(self) -> Array:
+        """The points that predictions go through, `(n, d)` or `(m, d)`."""
+        return self.X if self.inducing is None else self.inducing.Z
 
     def masks(self, lanes: int) -> NDArray[np.bool_]:
         """Return the mask of every lane, `(b, d)`."""
@@ -125,9 +134,9 @@ class Conditioned(NamedTuple):
     """A process given the data: what its predictions are made of."""
 
     coefficients: Array
-    """b, `(n,)`: the predicted mean is `k(x*, X) b`."""
+    """b, `(n,)`: the predicted mean is `k(x*, X) b`; with inducing points `(m,)`."""
     root: Array
-    """`(n, n)`, with `R = root' root`."""
+    """`(n, n)`, with `R = root' root`; with inducing points `(m, m)`."""
     log_evidence: float
     sites: Sites
     marginals: Marginals | None = None

@@ -10,17 +10,20 @@ With the sites' natural parameters tau, nu and u = tau^-1/2 nu (zero where tau i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from gpproj.inference.problem import LeaveOneOut, Marginals, Observed, Sites
+from gpproj.kernels import Evaluation
 from gpproj.linalg import (
     Array,
+    Covariance,
     DenseCovariance,
     Host,
     cholesky,
     in_lapack_order,
+    in_row_order,
     inverse_root,
     like,
     log_determinant,
@@ -34,56 +37,147 @@ INFORMED = 1e-4
 variance loses no more than four digits."""
 
 
+class Precision(Protocol):
+    """R, the inverse of K + 1 / tau where that exists, known by what it does."""
+
+    def product(self, right: Host) -> Host:
+        """Return `R right`, `(n,)`."""
+
+    def predicting(self, coefficients: Host) -> tuple[Array, Array]:
+        """Return what predictions are made of: coefficients and a root, of X or of inducing points.
+
+        Parameters
+        ----------
+        coefficients : array `(n,)`
+            b.
+        """
+
+
 class Given(NamedTuple):
     """A process given sites."""
 
     sites: Sites
     coefficients: Host
     """b, `(n,)`."""
-    root: Array
-    """`(n, n)`, with `R = root' root`; lower triangular before its columns were scaled."""
+    precision: Precision
     marginals: Marginals
     """Of the posterior."""
     log_det: float
     """`log|B|`."""
 
 
-def given_sites(K: Array, prior_variance: Host, sites: Sites) -> Given | None:
-    """Return the process given sites, or None if its covariance could not be factorised.
+class Prior(Protocol):
+    """The covariance of the latent function at the training inputs, nugget included."""
 
-    The marginal variance of a site that says something is `(1 - [B^-1]_ii) / tau_i`, which needs no
-    product of matrices.
+    def product(self, right: Host) -> Host:
+        """Return `K right`, `(n,)`."""
+
+    def given(self, sites: Sites) -> Given | None:
+        """Return the process given sites, or None if its covariance could not be factorised."""
+
+    def covariance(self, given: Given) -> Covariance:
+        """Return the posterior covariance `K - K R K`."""
+
+    def slopes(self, given: Given, lean: Host) -> tuple[Host, float]:
+        """Return derivatives of -2 log evidence: in the kernel's log parameters, and in eps.
+
+        That in K is `R - b b' - (w b' + b w')`.
+
+        Parameters
+        ----------
+        given : Given
+        lean : array `(n,)`
+            w.
+        """
+
+
+class DensePrecision:
+    """`R = root' root`.
+
+    Parameters
+    ----------
+    root : array `(n, n)`
+        Lower triangular before its columns were scaled.
+    """
+
+    def __init__(self, root: Array) -> None:
+        self.root = root
+
+    def product(self, right: Host) -> Host:
+        """Return `R right`."""
+        return to_host(self.root.T @ (self.root @ like(right, self.root)))
+
+    def predicting(self, coefficients: Host) -> tuple[Array, Array]:
+        """Return b and the root."""
+        return like(coefficients, self.root), self.root
+
+
+class DensePrior:
+    """A covariance matrix.
 
     Parameters
     ----------
     K : array `(n, n)`
-        Prior covariance, nugget included.
-    prior_variance : array `(n,)`
-        Its diagonal.
-    sites : Sites
+        Nugget included.
+    smooth : Evaluation, optional
+        Of the kernel behind it, for derivatives.
     """
-    xp, scale = namespace(K), np.sqrt(sites.precision)
-    outer = in_lapack_order(like(scale[:, None] * scale[None, :], K)[None, :, :])
-    ones = like(np.ones((1, scale.size)), K)
-    factor = cholesky(K[None, :, :], ones, outer)
-    if factor.failed[0]:
-        return None
-    log_det = float(log_determinant(factor)[0])
-    M = inverse_root(factor, overwrite=True)[0, :, :]  # B^-1 = M'M
-    u = like(site_targets(sites, scale), K)
-    b = like(scale, K) * (M.T @ (M @ u))
-    kept = to_host(xp.sum(M**2, axis=0))
-    root = M * like(scale, K)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (1.0 - kept) / sites.precision
-    faint = ~(sites.precision * variance > INFORMED)
-    if faint.any():
-        chosen = np.flatnonzero(faint)
-        columns = xp.take(K, xp.asarray(chosen, device=K.device), axis=1)
-        explained = xp.sum((root @ columns) ** 2, axis=0)
-        variance[chosen] = prior_variance[chosen] - to_host(explained)
-    variance = np.maximum(variance, np.finfo(float).tiny)
-    return Given(sites, to_host(b), root, Marginals(to_host(K @ b), variance), log_det)
+
+    def __init__(self, K: Array, smooth: Evaluation | None = None) -> None:
+        self.K, self._smooth = K, smooth
+        self._variance = to_host(namespace(K).linalg.diagonal(K))
+
+    def product(self, right: Host) -> Host:
+        """Return `K right`."""
+        return to_host(self.K @ like(right, self.K))
+
+    def covariance(self, given: Given) -> Covariance:
+        """Return `K - K R K`."""
+        assert isinstance(given.precision, DensePrecision)
+        return posterior_covariance(self.K, given.precision.root)
+
+    def slopes(self, given: Given, lean: Host) -> tuple[Host, float]:
+        """Return the derivatives of -2 log evidence."""
+        assert isinstance(given.precision, DensePrecision)
+        assert self._smooth is not None  # whoever asks for derivatives has a kernel
+        root, b = given.precision.root, given.coefficients
+        # b b' + w b' + b w' = (b + w)(b + w)' - w w'
+        total, w = like(b + lean, root), like(lean, root)
+        G = root.T @ root - total[:, None] * total[None, :] + w[:, None] * w[None, :]
+        G = G[None, :, :]
+        own = to_host(self._smooth.pull_back(in_row_order(G)))[0]
+        return own, float(namespace(G).linalg.trace(G)[0])
+
+    def given(self, sites: Sites) -> Given | None:
+        """Return the process given sites, or None if its covariance could not be factorised.
+
+        The marginal variance of a site that says something is `(1 - [B^-1]_ii) / tau_i`, which
+        needs no product of matrices.
+        """
+        K = self.K
+        xp, scale = namespace(K), np.sqrt(sites.precision)
+        outer = in_lapack_order(like(scale[:, None] * scale[None, :], K)[None, :, :])
+        ones = like(np.ones((1, scale.size)), K)
+        factor = cholesky(K[None, :, :], ones, outer)
+        if factor.failed[0]:
+            return None
+        log_det = float(log_determinant(factor)[0])
+        M = inverse_root(factor, overwrite=True)[0, :, :]  # B^-1 = M'M
+        u = like(site_targets(sites, scale), K)
+        b = like(scale, K) * (M.T @ (M @ u))
+        kept = to_host(xp.sum(M**2, axis=0))
+        root = M * like(scale, K)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = (1.0 - kept) / sites.precision
+        faint = ~(sites.precision * variance > INFORMED)
+        if faint.any():
+            chosen = np.flatnonzero(faint)
+            columns = xp.take(K, xp.asarray(chosen, device=K.device), axis=1)
+            explained = xp.sum((root @ columns) ** 2, axis=0)
+            variance[chosen] = self._variance[chosen] - to_host(explained)
+        variance = np.maximum(variance, np.finfo(float).tiny)
+        marginals = Marginals(to_host(K @ b), variance)
+        return Given(sites, to_host(b), DensePrecision(root), marginals, log_det)
 
 
 def site_targets(sites: Sites, scale: Host) -> Host:

@@ -28,14 +28,15 @@ class Parameter(NamedTuple):
 
 
 class Evaluation(ABC):
-    """Covariances of one set of points with itself, ready for the pull-back of a gradient.
+    """Covariances of points, ready for the pull-back of a gradient.
 
-    `G` is always a symmetric matrix per lane, `(b, n, n)`: the gradient of some objective with
-    respect to the covariance matrix.
+    `G` is the gradient of some objective with respect to the value, of the same shape: of one set
+    of points with itself a symmetric matrix per lane.
     """
 
     value: Array
-    """`(b, n, n)`; treat as read-only."""
+    """`(b, n, n)`, or `(b, n, m)` of two sets, or `(b, n)` of points with themselves; treat as
+    read-only."""
 
     @property
     def addend(self) -> Array:
@@ -82,12 +83,28 @@ class Kernel(ABC):
         """Evaluate at `X`, `(n, d)`, for a batch of parameter vectors."""
 
     @abstractmethod
-    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
-        """Return `k(X, X_new)`, `(b, n, m)`."""
+    def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(X, Z)`, `(b, n, m)`; either set may differ from lane to lane.
+
+        Parameters
+        ----------
+        log_parameters : array `(b, p)`
+        X : array `(n, d)` or `(b, n, d)`
+        Z : array `(m, d)` or `(b, m, d)`
+        mask : bool array `(b, d)`
+        """
 
     @abstractmethod
+    def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(x_i, x_i)`, `(b, n)`, at `X`, `(n, d)` or `(b, n, d)`."""
+
+    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
+        """Return `k(X, X_new)`, `(b, n, m)`."""
+        return self.evaluate_cross(log_parameters, X, X_new, mask).value
+
     def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
         """Return `k(x_i, x_i)`, `(b, n)`."""
+        return self.evaluate_diagonal(log_parameters, X, mask).value
 
     @abstractmethod
     def cross_gradient(
@@ -169,6 +186,16 @@ class Kernel(ABC):
     def __hash__(self) -> int:
         """Hash structure and values."""
         return hash((type(self).__name__, self._key()))
+
+
+def by_lane(X: Array) -> Array:
+    """Return points as `(b, n, d)`, or `(1, n, d)` where all lanes have the same."""
+    return X if X.ndim == 3 else X[None, :, :]
+
+
+def own(X: Array, lane: int) -> Array:
+    """Return the points of one lane, `(n, d)`, out of what `by_lane` gives."""
+    return X[lane if X.shape[0] > 1 else 0, :, :]
 
 
 def no_gradient(log_parameters: Host, X: Array) -> Array:

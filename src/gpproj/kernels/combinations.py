@@ -55,21 +55,30 @@ class _Pair(Kernel):
         return type(self)(self._left.restricted(positions, d), self._right.restricted(positions, d))
 
     @abstractmethod
-    def _combine(self, left: Array, right: Array) -> Array:
-        """Return the values of the pair from those of its kernels."""
+    def _combine(self, left: Evaluation, right: Evaluation) -> Evaluation:
+        """Return the evaluation of the pair from those of its kernels."""
 
-    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
-        """Return `k(X, X_new)`, `(b, n, m)`."""
-        left, right = self._split(log_parameters, int(X.shape[1]))
+    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate at `X`, `(n, d)`."""
+        left, right = self._split(log_parameters, int(X.shape[-1]))
         return self._combine(
-            self._left.cross(left, X, X_new, mask), self._right.cross(right, X, X_new, mask)
+            self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
         )
 
-    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
-        """Return `k(x_i, x_i)`, `(b, n)`."""
-        left, right = self._split(log_parameters, int(X.shape[1]))
+    def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(X, Z)`, `(b, n, m)`."""
+        left, right = self._split(log_parameters, int(X.shape[-1]))
         return self._combine(
-            self._left.diagonal(left, X, mask), self._right.diagonal(right, X, mask)
+            self._left.evaluate_cross(left, X, Z, mask),
+            self._right.evaluate_cross(right, X, Z, mask),
+        )
+
+    def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(x_i, x_i)`, `(b, n)`."""
+        left, right = self._split(log_parameters, int(X.shape[-1]))
+        return self._combine(
+            self._left.evaluate_diagonal(left, X, mask),
+            self._right.evaluate_diagonal(right, X, mask),
         )
 
     def _key(self) -> tuple[Any, ...]:
@@ -90,13 +99,6 @@ class Sum(_Pair):
             return right
         return left if isinstance(right, Zero) else Sum(left, right)
 
-    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
-        """Evaluate at `X`, `(n, d)`."""
-        left, right = self._split(log_parameters, int(X.shape[1]))
-        return _SumEvaluation(
-            self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
-        )
-
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
     ) -> Array:
@@ -113,8 +115,8 @@ class Sum(_Pair):
             right, X, mask
         )
 
-    def _combine(self, left: Array, right: Array) -> Array:
-        return left + right
+    def _combine(self, left: Evaluation, right: Evaluation) -> Evaluation:
+        return _SumEvaluation(left, right)
 
     def __repr__(self) -> str:
         return f"{self._left!r} + {self._right!r}"
@@ -131,13 +133,6 @@ class Product(_Pair):
         """Return the product of what is left of both: nothing, if either is gone."""
         left, right = self._left.without_inputs(), self._right.without_inputs()
         return Zero() if isinstance(left, Zero) or isinstance(right, Zero) else Product(left, right)
-
-    def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
-        """Evaluate at `X`, `(n, d)`."""
-        left, right = self._split(log_parameters, int(X.shape[1]))
-        return _ProductEvaluation(
-            self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
-        )
 
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
@@ -160,8 +155,8 @@ class Product(_Pair):
             + self._right.diagonal_gradient(right, X, mask) * by_left
         )
 
-    def _combine(self, left: Array, right: Array) -> Array:
-        return left * right
+    def _combine(self, left: Evaluation, right: Evaluation) -> Evaluation:
+        return _ProductEvaluation(left, right)
 
     def __repr__(self) -> str:
         parts = (f"({part!r})" if isinstance(part, Sum) else repr(part) for part in self._key())

@@ -62,18 +62,17 @@ class Constant(Kernel):
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
-        return _ConstantEvaluation(like(np.exp(log_parameters[:, :1, None]), X), X)
+        return self.evaluate_cross(log_parameters, X, X, mask)
 
-    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
-        """Return `k(X, X_new)`, `(b, n, m)`, one number spread over each lane."""
-        variance = like(np.exp(log_parameters[:, :1, None]), X)
-        shape = (log_parameters.shape[0], X.shape[0], X_new.shape[0])
-        return namespace(X).broadcast_to(variance, shape)
+    def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(X, Z)`, one number spread over each lane."""
+        shape = (int(X.shape[-2]), int(Z.shape[-2]))
+        return _ConstantEvaluation(_variances(log_parameters, X), shape, int(X.shape[-1]))
 
-    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
-        """Return `k(x_i, x_i)`, `(b, n)`."""
-        variance = like(np.exp(log_parameters[:, :1]), X)
-        return namespace(X).broadcast_to(variance, (log_parameters.shape[0], X.shape[0]))
+    def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(x_i, x_i)`."""
+        shape = (int(X.shape[-2]),)
+        return _ConstantEvaluation(_variances(log_parameters, X), shape, int(X.shape[-1]))
 
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
@@ -92,23 +91,28 @@ class Constant(Kernel):
         return f"Constant(variance={show(self._variance)})"
 
 
+def _variances(log_parameters: Host, X: Array) -> Array:
+    """Return the variance of every lane, `(b,)`."""
+    return like(np.exp(log_parameters[:, 0]), X)
+
+
 class _ConstantEvaluation(Evaluation):
-    def __init__(self, variance: Array, X: Array) -> None:
+    def __init__(self, variance: Array, shape: tuple[int, ...], d: int) -> None:
         self._variance = variance
-        self._n, self._d = int(X.shape[0]), int(X.shape[1])
+        self._shape, self._d = shape, d
 
     @property
     def value(self) -> Array:
-        shape = (self._variance.shape[0], self._n, self._n)
-        return namespace(self._variance).broadcast_to(self._variance, shape)
+        shape = (self._variance.shape[0], *self._shape)
+        return namespace(self._variance).broadcast_to(self.addend, shape)
 
     @property
     def addend(self) -> Array:
-        return self._variance
+        return namespace(self._variance).reshape(self._variance, (-1, *(1 for _ in self._shape)))
 
     def pull_back(self, G: Array) -> Array:
-        total = namespace(G).sum(G, axis=(1, 2))
-        return self._variance[:, 0, :] * total[:, None]
+        total = namespace(G).sum(G, axis=tuple(range(1, G.ndim)))
+        return (self._variance * total)[:, None]
 
     def slopes(self, G: Array) -> Array:
         return namespace(G).zeros((G.shape[0], self._d), dtype=G.dtype, device=G.device)

@@ -12,7 +12,9 @@ from gpproj.kernels.base import (
     Kernel,
     Mask,
     Parameter,
+    by_lane,
     for_each_input,
+    own,
     positive_per_input,
     show,
 )
@@ -72,23 +74,15 @@ class Linear(Kernel):
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
-        return _LinearEvaluation(self, log_parameters, X, mask)
+        return self.evaluate_cross(log_parameters, X, X, mask)
 
-    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
-        """Return `k(X, X_new)`, `(b, n, m)`."""
-        if not is_numpy(X):
-            return (X[None, :, :] * _weights(log_parameters, X, mask)) @ X_new.T
-        value = np.empty((log_parameters.shape[0], X.shape[0], X_new.shape[0]))
-        for lane, variances in enumerate(np.exp(log_parameters)):
-            # Inputs that are out are really left out, as in the stationary kernels.
-            columns = np.flatnonzero(mask[lane])
-            Z = X[:, columns] * variances[columns]
-            np.matmul(Z, X_new[:, columns].T, out=value[lane])
-        return value
+    def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(X, Z)`, `(b, n, m)`."""
+        return _LinearEvaluation(log_parameters, by_lane(X), by_lane(Z), mask)
 
-    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
-        """Return `k(x_i, x_i)`, `(b, n)`."""
-        return namespace(X).sum((X * X)[None, :, :] * _weights(log_parameters, X, mask), axis=-1)
+    def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(x_i, x_i)`, `(b, n)`."""
+        return _DiagonalEvaluation(log_parameters, by_lane(X), mask)
 
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
@@ -119,14 +113,35 @@ def _weights(log_parameters: Host, X: Array, mask: Mask) -> Array:
 
 
 class _LinearEvaluation(Evaluation):
-    def __init__(self, kernel: Linear, log_parameters: Host, X: Array, mask: Mask) -> None:
-        self.value = kernel.cross(log_parameters, X, X, mask)
-        self._X = X
+    def __init__(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> None:
+        self._X, self._Z = X, Z
         self._weights = _weights(log_parameters, X, mask)
+        if is_numpy(X):
+            self.value = np.empty((len(log_parameters), X.shape[1], Z.shape[1]))
+            for lane, variances in enumerate(np.exp(log_parameters)):
+                # Inputs that are out are really left out, as in the stationary kernels.
+                columns = np.flatnonzero(mask[lane])
+                left = own(X, lane)[:, columns] * variances[columns]
+                np.matmul(left, own(Z, lane)[:, columns].T, out=self.value[lane])
+        else:
+            self.value = (X * self._weights) @ transpose(Z)
 
     def pull_back(self, G: Array) -> Array:
         return self.slopes(G) * self._weights[:, 0, :]
 
     def slopes(self, G: Array) -> Array:
-        # sum_ij G_ij x_ij x_i'j = x_j' G x_j, for all inputs from the one product G X.
-        return namespace(G).sum(self._X[None, :, :] * (G @ self._X), axis=1)
+        # sum_im G_im x_ij z_mj, for all inputs from the one product G Z.
+        return namespace(G).sum(self._X * (G @ self._Z), axis=1)
+
+
+class _DiagonalEvaluation(Evaluation):
+    def __init__(self, log_parameters: Host, X: Array, mask: Mask) -> None:
+        self._squares = X * X
+        self._weights = _weights(log_parameters, X, mask)
+        self.value = namespace(X).sum(self._squares * self._weights, axis=-1)
+
+    def pull_back(self, G: Array) -> Array:
+        return self.slopes(G) * self._weights[:, 0, :]
+
+    def slopes(self, G: Array) -> Array:
+        return namespace(G).sum(self._squares * G[:, :, None], axis=1)

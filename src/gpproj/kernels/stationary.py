@@ -15,8 +15,10 @@ from gpproj.kernels.base import (
     Kernel,
     Mask,
     Parameter,
+    by_lane,
     for_each_input,
     no_gradient,
+    own,
     positive_per_input,
     show,
 )
@@ -91,16 +93,13 @@ class Stationary(Kernel):
         """Evaluate at `X`, `(n, d)`."""
         return _StationaryEvaluation(self, log_parameters, X, mask)
 
-    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
-        """Return `k(X, X_new)`, `(b, n, m)`."""
-        centre = namespace(X).mean(X, axis=0)
-        shape, _ = self.profile(_exponent(_rates(log_parameters, mask), X - centre, X_new - centre))
-        return shape * like(np.exp(log_parameters[:, :1, None]), X)
+    def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(X, Z)`, `(b, n, m)`."""
+        return _CrossEvaluation(self, log_parameters, by_lane(X), by_lane(Z), mask)
 
-    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
-        """Return `k(x_i, x_i)`, `(b, n)`: the variance."""
-        variance = like(np.exp(log_parameters[:, :1]), X)
-        return namespace(X).broadcast_to(variance, (log_parameters.shape[0], X.shape[0]))
+    def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(x_i, x_i)`, `(b, n)`: the variance."""
+        return _DiagonalEvaluation(log_parameters, X)
 
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
@@ -142,18 +141,19 @@ def _rates(log_parameters: Host, mask: Mask) -> Host:
     return np.where(mask, np.exp(-log_parameters[:, 1:]), 0.0)
 
 
-def _exponent(rates: Host, X: Array, X_new: Array) -> Array:
+def _exponent(rates: Host, X: Array, Z: Array) -> Array:
     """Return `q = -r^2 / 2` of scaled distances, `(b, n, m)`; the points are centred."""
+    X, Z = by_lane(X), by_lane(Z)
     if is_numpy(X):
-        q = np.empty((rates.shape[0], X.shape[0], X_new.shape[0]))
-        for rate, mine in zip(rates, q, strict=True):
+        q = np.empty((rates.shape[0], X.shape[1], Z.shape[1]))
+        for lane, (rate, mine) in enumerate(zip(rates, q, strict=True)):
             # Inputs that are out are really left out: exact, and cheap when few are in.
             columns = rate.nonzero()[0]
             rate = rate[columns]
-            _write_exponent(X[:, columns] * rate, X_new[:, columns] * rate, mine)
+            _write_exponent(own(X, lane)[:, columns] * rate, own(Z, lane)[:, columns] * rate, mine)
         return q
     weights = like(rates[:, None, :], X)
-    return _exponent_of(X[None, :, :] * weights, X_new[None, :, :] * weights)
+    return _exponent_of(X * weights, Z * weights)
 
 
 def _own_exponent(rates: Host, X: Array) -> Array:
@@ -253,6 +253,68 @@ class _StationaryEvaluation(Evaluation):
             return slopes
         X = self._X - namespace(W).mean(self._X, axis=0)
         return namespace(W).sum(X[None, :, :] * (W @ X), axis=1) - row_sums @ X**2
+
+
+class _CrossEvaluation(Evaluation):
+    """Of two sets of points, `(b, n, d)` and `(b, m, d)`, or the same for all lanes."""
+
+    def __init__(
+        self, kernel: Stationary, log_parameters: Host, X: Array, Z: Array, mask: Mask
+    ) -> None:
+        self._rates = _rates(log_parameters, mask)
+        centre = namespace(Z).mean(Z, axis=1)[:, None, :]
+        self._X, self._Z = X - centre, Z - centre
+        variance = like(np.exp(log_parameters[:, :1, None]), X)
+        shape, derivative = kernel.profile(_exponent(self._rates, self._X, self._Z))
+        derivative *= variance
+        if shape is not derivative:
+            shape *= variance
+        self.value = shape
+        self._derivative = derivative  # dk/dq
+
+    def pull_back(self, G: Array) -> Array:
+        xp = namespace(G)
+        W = G * self._derivative
+        same = self._derivative is self.value
+        signal = xp.sum(W if same else G * self.value, axis=(1, 2))
+        if is_numpy(G):
+            slopes = np.zeros(self._rates.shape)
+            for lane, rate in enumerate(self._rates):
+                columns = rate.nonzero()[0]
+                slopes[lane, columns] = _slopes(
+                    W[lane], own(self._X, lane)[:, columns], own(self._Z, lane)[:, columns]
+                )
+        else:
+            slopes = _slopes(W, self._X, self._Z)
+        # dw/dlog lengthscale = -2 w for the relevance w = 1 / lengthscale^2.
+        return xp.concat([signal[:, None], like(-2.0 * self._rates**2, G) * slopes], axis=1)
+
+    def slopes(self, G: Array) -> Array:
+        return _slopes(G * self._derivative, self._X, self._Z)
+
+
+def _slopes(W: Array, X: Array, Z: Array) -> Array:
+    """Return `sum_im W_im dq_im/dw_j`, `(..., d)`, where `dq/dw_j = -(x_j - z_j)^2 / 2`."""
+    xp = namespace(W)
+    rows, columns = xp.sum(W, axis=-1)[..., None], xp.sum(W, axis=-2)[..., None]
+    mixed = xp.sum(X * (W @ Z), axis=-2)
+    return mixed - 0.5 * (xp.sum(rows * X**2, axis=-2) + xp.sum(columns * Z**2, axis=-2))
+
+
+class _DiagonalEvaluation(Evaluation):
+    def __init__(self, log_parameters: Host, X: Array) -> None:
+        self._variance = like(np.exp(log_parameters[:, :1]), X)
+        self._d = int(X.shape[-1])
+        shape = (log_parameters.shape[0], X.shape[-2])
+        self.value = namespace(X).broadcast_to(self._variance, shape)
+
+    def pull_back(self, G: Array) -> Array:
+        xp = namespace(G)
+        signal = self._variance * xp.sum(G, axis=1)[:, None]
+        return xp.concat([signal, self.slopes(G)], axis=1)
+
+    def slopes(self, G: Array) -> Array:
+        return namespace(G).zeros((G.shape[0], self._d), dtype=G.dtype, device=G.device)
 
 
 class _Columns(NamedTuple):

@@ -47,17 +47,15 @@ class Zero(Kernel):
 
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
-        return _ZeroEvaluation(self.cross(log_parameters, X, X, mask), int(X.shape[1]))
+        return self.evaluate_cross(log_parameters, X, X, mask)
 
-    def cross(self, log_parameters: Host, X: Array, X_new: Array, mask: Mask) -> Array:
-        """Return zeros, `(b, n, m)`."""
-        shape = (log_parameters.shape[0], X.shape[0], X_new.shape[0])
-        return namespace(X).zeros(shape, dtype=X.dtype, device=X.device)
+    def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(X, Z)`: zeros."""
+        return _ZeroEvaluation((len(log_parameters), X.shape[-2], Z.shape[-2]), X)
 
-    def diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
-        """Return zeros, `(b, n)`."""
-        shape = (log_parameters.shape[0], X.shape[0])
-        return namespace(X).zeros(shape, dtype=X.dtype, device=X.device)
+    def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
+        """Evaluate `k(x_i, x_i)`: zeros."""
+        return _ZeroEvaluation((len(log_parameters), X.shape[-2]), X)
 
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array
@@ -77,9 +75,9 @@ class Zero(Kernel):
 
 
 class _ZeroEvaluation(Evaluation):
-    def __init__(self, value: Array, d: int) -> None:
-        self.value = value
-        self._d = d
+    def __init__(self, shape: tuple[int, ...], X: Array) -> None:
+        self.value = namespace(X).zeros(shape, dtype=X.dtype, device=X.device)
+        self._d = int(X.shape[-1])
 
     def pull_back(self, G: Array) -> Array:
         return namespace(G).zeros((G.shape[0], 0), dtype=G.dtype, device=G.device)

@@ -17,7 +17,7 @@ from gpproj.linalg.arrays import (
     to_host,
     transpose,
 )
-from gpproj.linalg.covariance import Covariance, DenseCovariance
+from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
@@ -43,6 +43,7 @@ __all__ = [
     "Factor",
     "Host",
     "JitterWarning",
+    "LowRankCovariance",
     "cholesky",
     "contraction",
     "exp_in_place",

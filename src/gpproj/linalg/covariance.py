@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg.arrays import Array, namespace, to_host
+from gpproj.linalg.arrays import Array, like, namespace, to_host
 from gpproj.linalg.factor import Factor, cholesky, log_determinant, solve
+
+DENSE_LIMIT = 10_000
+"""Rows up to which a low-rank covariance can be had as a matrix."""
 
 
 class Covariance(ABC):
@@ -44,6 +47,18 @@ class Covariance(ABC):
     @abstractmethod
     def scaled(self, factor: float) -> Covariance:
         """Return `factor C`."""
+
+    @abstractmethod
+    def plus(self, other: Covariance) -> Covariance:
+        """Return the sum with another covariance of the same kind."""
+
+    @abstractmethod
+    def plus_outer(self, half: Array) -> Covariance:
+        """Return `C + half half'` for `half` of shape `(n, k)`."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.intp]) -> Covariance:
+        """Return the covariance of some rows."""
 
     @abstractmethod
     def dense(self) -> Array:
@@ -124,6 +139,20 @@ class DenseCovariance(Covariance):
         """Return `factor C`."""
         return DenseCovariance(self._matrix * factor)
 
+    def plus(self, other: Covariance) -> DenseCovariance:
+        """Return the sum."""
+        return DenseCovariance(self._matrix + other.dense())
+
+    def plus_outer(self, half: Array) -> DenseCovariance:
+        """Return `C + half half'`."""
+        return DenseCovariance(self._matrix + half @ half.T)
+
+    def take(self, rows: NDArray[np.intp]) -> DenseCovariance:
+        """Return the covariance of some rows."""
+        xp = namespace(self._matrix)
+        where = xp.asarray(rows, device=self._matrix.device)
+        return DenseCovariance(xp.take(xp.take(self._matrix, where, axis=0), where, axis=1))
+
     def dense(self) -> Array:
         """Return the matrix itself."""
         return self._matrix
@@ -131,3 +160,121 @@ class DenseCovariance(Covariance):
     def __repr__(self) -> str:
         """Name the class and its size."""
         return f"DenseCovariance(n={self.shape[0]})"
+
+
+class LowRankCovariance(Covariance):
+    """`diag(noise) + factor factor'`, never held as a matrix.
+
+    Parameters
+    ----------
+    noise : array `(n,)`
+        Positive.
+    factor : array `(n, r)`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpproj.linalg import LowRankCovariance
+    >>> covariance = LowRankCovariance(np.ones(3), np.array([[1.0], [2.0], [0.0]]))
+    >>> covariance @ np.ones(3)
+    array([4., 7., 1.])
+    >>> round(covariance.log_determinant(), 4)
+    1.7918
+    """
+
+    def __init__(self, noise: Array, factor: Array) -> None:
+        self.noise, self.factor = noise, factor
+
+    @cached_property
+    def _inner(self) -> Factor:
+        """The factor of `I + factor' noise^-1 factor`, `(r, r)`."""
+        gram = self.factor.T @ (self.factor / self.noise[:, None])
+        return cholesky(gram[None, :, :], like(np.ones((1, self.rank)), gram))
+
+    @property
+    def rank(self) -> int:
+        """Columns of the factor."""
+        return int(self.factor.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """`(n, n)`."""
+        return (int(self.factor.shape[0]), int(self.factor.shape[0]))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, `(n,)`."""
+        return self.noise + namespace(self.factor).sum(self.factor**2, axis=1)
+
+    def product(self, right: Array) -> Array:
+        """Return `C right`."""
+        noise = self.noise if right.ndim == 1 else self.noise[:, None]
+        return noise * right + self.factor @ (self.factor.T @ right)
+
+    def solve(self, right: Array) -> Array:
+        """Return `C^-1 right`, by the Woodbury identity."""
+        noise = self.noise if right.ndim == 1 else self.noise[:, None]
+        scaled = right / noise
+        inside = self.factor.T @ scaled
+        columns = inside[:, None] if right.ndim == 1 else inside
+        found = solve(self._inner, columns[None, :, :])[0, :, :]
+        explained = self.factor @ (found[:, 0] if right.ndim == 1 else found)
+        return scaled - explained / noise
+
+    def log_determinant(self) -> float:
+        """Return `log|C|`, by the determinant lemma."""
+        xp = namespace(self.noise)
+        return float(xp.sum(xp.log(self.noise)) + log_determinant(self._inner)[0])
+
+    def contract(self, change: Array) -> float:
+        """Return `sum_ij C_ij dK_ij`."""
+        xp = namespace(self.noise)
+        own = xp.sum(self.noise * xp.linalg.diagonal(change))
+        return float(own + xp.sum(self.factor * (change @ self.factor)))
+
+    def scaled(self, factor: float) -> LowRankCovariance:
+        """Return `factor C`."""
+        return LowRankCovariance(factor * self.noise, factor**0.5 * self.factor)
+
+    def plus(self, other: Covariance) -> LowRankCovariance:
+        """Return the sum, of a rank that does not grow with the number of terms."""
+        assert isinstance(other, LowRankCovariance)  # sums are of one kind
+        whole = LowRankCovariance(self.noise + other.noise, self.factor)
+        limit = max(2 * other.rank, self.rank)
+        return whole.plus_outer(other.factor)._compressed(limit)
+
+    def plus_outer(self, half: Array) -> LowRankCovariance:
+        """Return `C + half half'`."""
+        factor = namespace(self.factor).concat([self.factor, half], axis=1)
+        return LowRankCovariance(self.noise, factor)
+
+    def take(self, rows: NDArray[np.intp]) -> LowRankCovariance:
+        """Return the covariance of some rows."""
+        xp = namespace(self.factor)
+        where = xp.asarray(rows, device=self.factor.device)
+        return LowRankCovariance(xp.take(self.noise, where), xp.take(self.factor, where, axis=0))
+
+    def _compressed(self, rank: int) -> LowRankCovariance:
+        """Return the best factor of a lower rank; the variances it loses join the noise."""
+        if self.rank <= rank:
+            return self
+        xp = namespace(self.factor)
+        _, vectors = xp.linalg.eigh(self.factor.T @ self.factor)
+        rotated = self.factor @ vectors  # columns in the order of their size
+        lost = xp.sum(rotated[:, :-rank] ** 2, axis=1)
+        return LowRankCovariance(self.noise + lost, rotated[:, -rank:])
+
+    def dense(self) -> Array:
+        """Return the matrix itself, where it is not too large to be meant."""
+        n = self.shape[0]
+        if n > DENSE_LIMIT:
+            raise MemoryError(
+                f"this covariance of {n} rows is kept as low rank plus diagonal; as a matrix it "
+                f"would have {n} x {n} numbers, and more than {DENSE_LIMIT} rows are refused: use "
+                "its diagonal, product or solve"
+            )
+        identity = namespace(self.noise).eye(n, dtype=self.noise.dtype, device=self.noise.device)
+        return self.noise[:, None] * identity + self.factor @ self.factor.T
+
+    def __repr__(self) -> str:
+        """Name the class and its sizes."""
+        return f"LowRankCovariance(n={self.shape[0]}, rank={self.rank})"

@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 
 from gpproj.inference import Conditioned, Problem, Sites, approximate_with
 from gpproj.inference.approximation import conditioned_on, converged, with_diagonal
+from gpproj.inference.features import Features
+from gpproj.inference.low_rank import LowRankPrior
+from gpproj.inference.sites import DensePrior, Prior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Host, to_host
+from gpproj.linalg import Host, to_host
 from gpproj.projection.objective import conditioned
 from gpproj.reference import Target
 
@@ -45,15 +48,19 @@ def condition_on_data(
         state = conditioned(target, kernel, parameters[None, :], active[None, :])
         sites = Sites(to_host(target.site_precision), to_host(target.site_shift))
         return Conditioned(state.coefficients[0, :], state.root[0, :, :], np.nan, sites)
-    smooth = kernel.evaluate(parameters[None, :-1], target.X, active[None, :])
     extra = float(np.exp(parameters[-1])) + target.nugget
-    return condition_prior(problem, likelihood, smooth.value[0, :, :], extra)
+    theta, mask = parameters[None, :-1], active[None, :]
+    prior: Prior
+    if target.inducing is None:
+        smooth = kernel.evaluate(theta, target.X, mask)
+        prior = DensePrior(with_diagonal(smooth.value[0, :, :], extra))
+    else:
+        features = Features(kernel, theta, target.X, target.points(active), mask)
+        prior = LowRankPrior(features, extra)
+    return condition_prior(problem, likelihood, prior)
 
 
-def condition_prior(
-    problem: Problem, likelihood: Likelihood, K_smooth: Array, extra: float
-) -> Conditioned:
-    """Condition a prior `K_smooth + extra I` on classes or counts."""
-    K, variance = with_diagonal(K_smooth, extra)
-    found = converged(approximate_with(problem.method), K, variance, problem.observed(likelihood))
-    return conditioned_on(found, problem.X)
+def condition_prior(problem: Problem, likelihood: Likelihood, prior: Prior) -> Conditioned:
+    """Condition a prior on classes or counts."""
+    observed = problem.observed(likelihood)
+    return conditioned_on(converged(approximate_with(problem.method), prior, observed))

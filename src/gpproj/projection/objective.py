@@ -1,59 +1,22 @@
-"""The projection objective and the projection error, batched over candidate submodels.
+"""What projections minimise and are compared by, batched over candidate submodels.
 
 A lane is one candidate: a mask of the inputs that are in, the log parameters of the kernel and the
-log extra variance. With the Gaussian sites `tau, nu` of the reference and S = Sigma + mu mu':
-
-    K = K_smooth + (extra + eps) I,    B = I + tau^1/2 K tau^1/2,    u = tau^-1/2 nu
-    R = tau^1/2 B^-1 tau^1/2,          b = tau^1/2 B^-1 u,           Sigma_perp = K - K R K
-
-    E = tr(K^-1 S) + log|K| - (log|B| + u'B^-1 u)
-        + tr(tau Sigma) + |tau^1/2 mu - u|^2 - log|Sigma| - n
-    dE/dK = K^-1 - K^-1 S K^-1 - (R - b b')
-
-E / 2 is the divergence of the submodel's posterior from the reference's, what the paper minimises
-in its section 3.2. A = K + V, the inverse of R, is never formed: that loses all digits as tau goes
-to zero. Neither is b = nu - R K nu, which loses them as K grows.
+log extra variance. Targets with inducing points are handled by `sparse`, the others by `dense`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from types import ModuleType
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gpproj.divergence import gaussian_kl
-from gpproj.kernels import Evaluation, Kernel, Mask
-from gpproj.linalg import (
-    Array,
-    Factor,
-    Host,
-    cholesky,
-    contraction,
-    in_row_order,
-    inverse,
-    inverse_root,
-    is_numpy,
-    like,
-    log_determinant,
-    namespace,
-    subtract_gram,
-    subtract_outer,
-    times_lower,
-    to_host,
-    transpose,
-)
+from gpproj.kernels import Kernel, Mask
+from gpproj.linalg import Host
+from gpproj.projection import dense, sparse
+from gpproj.projection.values import Conditioned, Value
 from gpproj.reference import Target
 
 
-class Value(NamedTuple):
-    """An objective to be minimised, lane by lane, on the host."""
-
-    value: Host
-    """`(b,)`; infinite in lanes whose covariance could not be factorised."""
-    gradient: Host
-    """`(b, p)` with respect to the log parameters."""
+def _of(target: Target) -> ModuleType:
+    return dense if target.inducing is None else sparse
 
 
 def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -69,7 +32,8 @@ def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask:
     mask : bool array `(b, d)`
         Inputs that are in.
     """
-    return _evaluate(target, kernel, parameters, mask, _divergence)
+    value: Value = _of(target).posterior_divergence(target, kernel, parameters, mask)
+    return value
 
 
 def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -78,9 +42,8 @@ def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     One evaluation tells for all inputs that are still out how E starts to fall as they enter: a
     hint that sees linear effects best.
     """
-    smooth, diagonal = _prior(target, kernel, parameters, mask)
-    found = _divergence(target, smooth, diagonal)
-    return to_host(smooth.slopes(in_row_order(found.G)))
+    slopes: Host = _of(target).relevance_slopes(target, kernel, parameters, mask)
+    return slopes
 
 
 def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -89,7 +52,8 @@ def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Ma
     With Gaussian noise this is the marginal likelihood with the reference's noise variance: what
     the paper compares the projection with.
     """
-    return _evaluate(target, kernel, parameters, mask, _evidence)
+    value: Value = _of(target).negative_evidence(target, kernel, parameters, mask)
+    return value
 
 
 def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -98,112 +62,11 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     delta = KL( N(mu, Sigma) || N(mu', Sigma') ),
     mu' = K_smooth b,   Sigma' = K - K_smooth R K_smooth
     """
-    errors = np.empty(parameters.shape[0])
-    for batch in _batches(target, parameters):
-        smooth, diagonal = _prior(target, kernel, parameters[batch], mask[batch])
-        sites = _conditioned(target, smooth, diagonal)
-        mean = (smooth.value @ sites.coefficients[:, :, None])[:, :, 0]
-        K = namespace(target.X).asarray(smooth.value, copy=True)
-        K = subtract_gram(K, smooth.value @ transpose(sites.root))
-        divergence = gaussian_kl(
-            target.latent_mean - mean, target.root, target.log_det, cholesky(K, diagonal)
-        )
-        errors[batch] = np.where(sites.failed, np.inf, divergence)
+    errors: Host = _of(target).projection_error(target, kernel, parameters, mask)
     return errors
-
-
-class Conditioned(NamedTuple):
-    """A submodel given the sites: what its predictions are made of."""
-
-    coefficients: Array
-    """b, `(b, n)`."""
-    root: Array
-    """`(b, n, n)`, with `R = root' root`."""
-    failed: NDArray[np.bool_]
-    """`(b,)`."""
 
 
 def conditioned(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
     """Condition submodels on the sites of the target, for all lanes at once."""
-    return _conditioned(target, *_prior(target, kernel, parameters, mask))
-
-
-def _conditioned(target: Target, smooth: Evaluation, diagonal: Array) -> Conditioned:
-    factor = _site_factor(target, smooth, diagonal)
-    M = inverse_root(factor, overwrite=True)  # B^-1 = M'M
-    z = transpose(M) @ (M @ target.site_target[:, None])
-    return Conditioned(target.site_root * z[:, :, 0], M * target.site_root, factor.failed)
-
-
-class _Derivative(NamedTuple):
-    value: Array
-    G: Array
-    """`(b, n, n)`, the derivative with respect to K."""
-    failed: NDArray[np.bool_]
-
-
-def _divergence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
-    """Return E and its derivative in K."""
-    evidence = _evidence(target, smooth, diagonal)
-    factor = cholesky(smooth.value, diagonal)
-    log_det = log_determinant(factor)
-    K_inverse = inverse(factor, overwrite=True)
-    # K^-1 S K^-1 = P P' + a a' with P = K^-1 L, Sigma = L L', a = K^-1 mu
-    P = times_lower(K_inverse, target.root)
-    a = K_inverse @ target.latent_mean
-    trace = contraction(P, target.root) + a @ target.latent_mean
-    G = subtract_outer(subtract_gram(K_inverse, P), a)
-    G -= evidence.G
-    value = trace + log_det + target.constant - evidence.value
-    return _Derivative(value, G, factor.failed | evidence.failed)
-
-
-def _evidence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
-    """Return `log|B| + u'B^-1 u` and its derivative in K, `R - b b'`."""
-    factor = _site_factor(target, smooth, diagonal)
-    log_det = log_determinant(factor)
-    B_inverse = inverse(factor, overwrite=True)
-    z = B_inverse @ target.site_target
-    value = log_det + z @ target.site_target
-    B_inverse *= target.site_scale
-    return _Derivative(value, subtract_outer(B_inverse, target.site_root * z), factor.failed)
-
-
-def _prior(
-    target: Target, kernel: Kernel, parameters: Host, mask: Mask
-) -> tuple[Evaluation, Array]:
-    """Return K_smooth and the diagonal `extra + eps` that completes K, `(b, 1)`."""
-    smooth = kernel.evaluate(parameters[:, :-1], target.X, mask)
-    return smooth, like(np.exp(parameters[:, -1:]) + target.nugget, target.X)
-
-
-def _site_factor(target: Target, smooth: Evaluation, diagonal: Array) -> Factor:
-    """Factorise `B = I + tau^1/2 K tau^1/2`."""
-    return cholesky(smooth.value, 1.0 + diagonal * target.site_precision, target.site_scale)
-
-
-def _batches(target: Target, parameters: Host) -> Iterator[slice]:
-    # One matrix at a time stays in the processor's cache; on a device the batch is the point.
-    lanes = parameters.shape[0]
-    size = 1 if is_numpy(target.X) else max(lanes, 1)
-    return (slice(start, start + size) for start in range(0, lanes, size))
-
-
-def _evaluate(
-    target: Target,
-    kernel: Kernel,
-    parameters: Host,
-    mask: Mask,
-    differentiate: Callable[[Target, Evaluation, Array], _Derivative],
-) -> Value:
-    """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
-    lanes, p = parameters.shape
-    value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
-    for batch in _batches(target, parameters):
-        smooth, diagonal = _prior(target, kernel, parameters[batch], mask[batch])
-        found = differentiate(target, smooth, diagonal)
-        trace = to_host(namespace(found.G).linalg.trace(found.G))
-        value[batch] = np.where(found.failed, np.inf, to_host(found.value))
-        gradient[batch, :-1] = to_host(smooth.pull_back(in_row_order(found.G)))
-        gradient[batch, -1] = trace * np.exp(parameters[batch, -1])
-    return Value(value, gradient)
+    found: Conditioned = _of(target).conditioned(target, kernel, parameters, mask)
+    return found

@@ -169,13 +169,14 @@ def part_of(
     extra = float(np.exp(projection.parameters[-1]))
     kernel = projection.kernel.with_log_parameters(projection.parameters[:-1], d)
     small = kernel.restricted(positions, d)
-    xp = namespace(target.X)
-    chosen = xp.asarray(positions, dtype=xp.int64, device=target.X.device)
+    support = target.X if target.inducing is None else target.points(projection.active)
+    xp = namespace(support)
+    chosen = xp.asarray(positions, dtype=xp.int64, device=support.device)
     predictor = LatentPredictor(
         kernel=small,
         log_parameters=small.log_parameters(len(positions)),
         mask=projection.active[list(positions)],
-        X=xp.take(target.X, chosen, axis=1),
+        X=xp.take(support, chosen, axis=1),
         coefficients=state.coefficients,
         root=state.root,
         extra=extra + target.nugget,

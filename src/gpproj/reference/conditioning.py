@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet, training_set
-from gpproj.inference import NUGGET, Method, Problem, method_of
+from gpproj.data import TrainingSet, new_inputs, training_set
+from gpproj.inference import NUGGET, Inducing, Method, Problem, Sparse, plan_of
+from gpproj.inference.inducing import chosen
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host
@@ -23,7 +25,7 @@ def condition(
     y: Any,
     kernel: Kernel,
     likelihood: Likelihood | str,
-    inference: str = "auto",
+    inference: str | Sparse = "auto",
     standardize: bool = False,
     *,
     exposure: Any = None,
@@ -40,9 +42,9 @@ def condition(
         inputs with `standardize=True`.
     likelihood : gpproj.likelihoods object or str
         With its noise variance, if any, in squared units of `y`.
-    inference : {"auto", "exact", "ep", "laplace"}
+    inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
         How the posterior is computed; "auto" is exact for Gaussian noise, EP for classes and
-        Laplace's approximation for the others.
+        Laplace's approximation for the others, and goes through inducing points above 4000 rows.
     standardize : bool
         Scale inputs and target to mean zero and variance one inside; the latent function of
         classes and counts is centred at their overall rate.
@@ -70,9 +72,9 @@ def condition(
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
     observation = named_likelihood(likelihood)
-    method = method_of(inference, observation)
     check_nugget(nugget)
     training = training_for(X, y, observation, standardize, exposure)
+    method, sparse = plan_of(inference, observation, training.n)
     unit = float(training.scaling.target_scale) ** 2
     recipe = partial(
         condition,
@@ -87,6 +89,9 @@ def condition(
         observation.scaled(1.0 / unit).log_parameters,
     )
     problem = problem_of(training, kernel, observation, method, nugget)
+    if sparse is not None:
+        own = kernel.scaled(1.0 / unit)
+        problem = replace(problem, inducing=inducing_of(sparse, training, own))
     return reference_of(training, problem, parameters, recipe)
 
 
@@ -112,6 +117,24 @@ def problem_of(
     return Problem(
         kernel, training.X, training.y, mask, nugget, likelihood, method, training.offset
     )
+
+
+def inducing_of(sparse: Sparse, training: TrainingSet, kernel: Kernel) -> Inducing:
+    """Return inducing points on the model's scale.
+
+    Parameters
+    ----------
+    sparse : Sparse
+    training : TrainingSet
+    kernel : Kernel
+        With values on the model's scale, at which the points are chosen.
+    """
+    mask = np.asarray(training.varying)
+    if np.ndim(sparse.inducing) == 2:
+        points = new_inputs(training, sparse.inducing)
+        return Inducing(points, sparse.method, sparse.selection, True, kernel, training.X)
+    Z = chosen(sparse.selection, kernel, training.X, mask, int(sparse.inducing))
+    return Inducing(Z, sparse.method, sparse.selection, False, kernel, training.X)
 
 
 def reference_of(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpproj.inference import Latent, LeaveOneOut, Problem, Sites, conditioned, exact, posterior
 from gpproj.inference import leave_one_out as held_leave_one_out
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import DenseCovariance, Host, like, namespace, to_host
+from gpproj.linalg import Covariance, Host, like, namespace, to_host
 
 Clusters: TypeAlias = int | Literal["draws"] | None
 """How many Gaussian processes stand for the draws: one for None, one for each for "draws"."""
@@ -76,13 +76,15 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
     those of Gaussian noise with its mean variance, or averages of the draws' natural parameters.
     """
     draws = draws.normalised()
-    means, total, sites = [], None, []
+    means, sites = [], []
+    total: Covariance | None = None
     for parameters, weight in draws:
         found = posterior(problem, parameters, conditioned(problem, parameters))
         means.append(found.latent_mean)
-        within = weight * found.latent_cov.dense()
-        total = within if total is None else total + within
+        within = found.latent_cov.scaled(weight)
+        total = within if total is None else total.plus(within)
         sites.append(found.sites)
+    assert total is not None  # there are draws
     xp = namespace(problem.y)
     stacked = xp.stack(means)
     weights = like(draws.weights, problem.y)
@@ -91,7 +93,7 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
     likelihood = mean_likelihood(problem, draws)
     return Latent(
         mean,
-        DenseCovariance(total + away.T @ away),
+        total.plus_outer(away.T),
         likelihood,
         mean_sites(problem, likelihood, sites, draws.weights),
     )

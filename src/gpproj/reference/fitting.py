@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gpproj.inference import NUGGET, Evidence, Problem, Sites, log_evidence, method_of
+from gpproj.data import TrainingSet
+from gpproj.inference import NUGGET, Evidence, Problem, Sites, Sparse, log_evidence, plan_of
 from gpproj.kernels import Constant, Kernel, SquaredExponential
 from gpproj.likelihoods import Likelihood, named_likelihood
-from gpproj.linalg import Host, one_blas_thread
+from gpproj.linalg import Host, namespace, one_blas_thread
 from gpproj.optimise import Outcome, advance, begin
 from gpproj.priors import (
     OBSERVATION_LIMITS,
@@ -27,6 +30,7 @@ from gpproj.priors import (
 )
 from gpproj.reference.conditioning import (
     check_nugget,
+    inducing_of,
     problem_of,
     reference_of,
     training_for,
@@ -40,6 +44,15 @@ KEPT = 2
 """Starts that are optimised to convergence."""
 
 MAX_ITERATIONS = 1000
+
+SCREENED = 2000
+"""Rows on which the starts compete, where there are inducing points."""
+
+ROUNDS = 3
+"""Times that inducing points are chosen anew at most."""
+
+GAIN = 1e-4
+"""Rise of the log posterior per row below which they are good enough."""
 
 STARTS = (
     (1.0, 1.0, 0.1),
@@ -65,7 +78,7 @@ def fit(
     *,
     exposure: Any = None,
     prior: PriorLike = "weak",
-    inference: str = "auto",
+    inference: str | Sparse = "auto",
     nugget: float = NUGGET,
 ) -> Reference:
     """Fit a Gaussian process: the most plausible hyperparameters, given data and a weak prior.
@@ -90,9 +103,10 @@ def fit(
     prior : {"weak", "log-uniform"}, mapping or None
         Of the hyperparameters, see `gpproj.priors`; the fit is then maximum a posteriori. None is
         maximum marginal likelihood.
-    inference : {"auto", "exact", "ep", "laplace"}
+    inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
         How the marginal likelihood is computed; "auto" is exact for Gaussian noise, EP for classes
-        and Laplace's approximation for the others.
+        and Laplace's approximation for the others, and goes through inducing points above 4000
+        rows.
     nugget : float
         Small independent variance of the latent function, as a fraction of the noise variance, or
         of what one observation of another likelihood is worth.
@@ -112,9 +126,9 @@ def fit(
     """
     observation = named_likelihood(likelihood)
     structure = structure_of(kernel)
-    method = method_of(inference, observation)
     check_nugget(nugget)
     training = training_for(X, y, observation, standardize, exposure)
+    method, sparse = plan_of(inference, observation, training.n)
     problem = problem_of(training, structure, observation, method, nugget)
     units = scales(training)
     candidates = default_starts(problem, units)
@@ -124,7 +138,9 @@ def fit(
         noise = observation.scaled(1.0 / unit).log_parameters
         candidates = np.vstack([candidates, np.append(own, noise)])
     with one_blas_thread():
-        optimum = maximise_posterior(problem, units, candidates, prior)
+        if sparse is not None:
+            problem = with_inducing(problem, training, units, sparse)
+        problem, optimum = settled(problem, units, candidates, prior)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
         raise ValueError("kernel: its covariance could not be factorised at any start")
@@ -184,6 +200,65 @@ def maximise_posterior(problem: Problem, units: Scales, starts: Host, prior: Pri
     state = advance(objective, begin(objective, starts, lower, upper), WARM_UP)
     order = np.argsort(state.outcome().value, kind="stable")
     return advance(objective, state.keep(order[:KEPT]), MAX_ITERATIONS).outcome()
+
+
+def with_inducing(
+    problem: Problem, training: TrainingSet, units: Scales, sparse: Sparse
+) -> Problem:
+    """Return the problem with inducing points that suit the first of the starts."""
+    start, _ = problem.halves(default_starts(problem, units)[0])
+    kernel = problem.kernel.with_log_parameters(start, training.d)
+    return replace(problem, inducing=inducing_of(sparse, training, kernel))
+
+
+def settled(
+    problem: Problem, units: Scales, starts: Host, prior: PriorLike
+) -> tuple[Problem, Outcome]:
+    """Maximise the posterior; inducing points are chosen anew as the kernel settles.
+
+    With inducing points the starts compete on some of the rows, and only the best one sees all.
+    """
+    if problem.inducing is None:
+        return problem, maximise_posterior(problem, units, starts, prior)
+    given = problem.inducing.given
+    n = int(problem.y.shape[0])
+    some = np.linspace(0, n - 1, SCREENED).astype(np.intp) if n > SCREENED else np.arange(n)
+    found = maximise_posterior(rows_of(problem, some), units, starts, prior)
+    problem, best = _chosen_anew(problem, found)
+    optimum = maximise_posterior(problem, units, best, prior)
+    for _ in range(ROUNDS):
+        if given or not np.isfinite(np.min(optimum.value)):
+            break
+        moved, best = _chosen_anew(problem, optimum)
+        again = maximise_posterior(moved, units, best, prior)
+        gain = float(np.min(optimum.value) - np.min(again.value))
+        if gain > 0.0:
+            problem, optimum = moved, again
+        if gain < GAIN * n:
+            break
+    return problem, optimum
+
+
+def _chosen_anew(problem: Problem, optimum: Outcome) -> tuple[Problem, Host]:
+    """Return the problem with points for the best optimum, and that optimum as a start."""
+    assert problem.inducing is not None
+    best = optimum.x[[int(np.argmin(optimum.value))]]
+    theta, _ = problem.halves(best[0])
+    kernel = problem.kernel.with_log_parameters(theta, problem.mask.size)
+    return replace(problem, inducing=problem.inducing.at(kernel, problem.mask)), best
+
+
+def rows_of(problem: Problem, rows: NDArray[np.intp]) -> Problem:
+    """Return the problem of some of the rows."""
+    xp = namespace(problem.X)
+    where = xp.asarray(rows, device=problem.X.device)
+    offset = problem.offset
+    return replace(
+        problem,
+        X=xp.take(problem.X, where, axis=0),
+        y=xp.take(problem.y, where),
+        offset=None if offset is None else xp.take(offset, where),
+    )
 
 
 def log_density_of(problem: Problem, units: Scales, prior: PriorLike) -> Callable[..., Evidence]:

@@ -265,7 +265,7 @@ class Reference(Predictive):
                 kernel=self.structure,
                 log_parameters=theta,
                 mask=problem.mask,
-                X=self.training.X,
+                X=problem.support,
                 coefficients=given.coefficients,
                 root=given.root,
                 extra=problem.nugget_variance(likelihood),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpproj.execute import Progress, check_jobs
-from gpproj.inference import NUGGET, Problem, method_of
+from gpproj.inference import NUGGET, Problem, Sparse, plan_of
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import named_likelihood
 from gpproj.linalg import Host, JitterWarning, one_blas_thread
@@ -22,8 +22,9 @@ from gpproj.reference.draws import Draws
 from gpproj.reference.fitting import (
     default_starts,
     log_density_of,
-    maximise_posterior,
+    settled,
     structure_of,
+    with_inducing,
 )
 from gpproj.reference.mcmc import need_mcmc
 from gpproj.reference.model import Reference
@@ -48,7 +49,7 @@ def sample(
     progress: bool = True,
     n_jobs: int | None = 1,
     exposure: Any = None,
-    inference: str = "auto",
+    inference: str | Sparse = "auto",
     nugget: float = NUGGET,
 ) -> Reference:
     """Sample the posterior of the hyperparameters of a Gaussian process.
@@ -83,7 +84,7 @@ def sample(
         Chains that run at the same time; the draws are the same whatever their number.
     exposure : array `(n,)`, optional
         Of counts: what each rate is multiplied by.
-    inference : {"auto", "exact", "ep", "laplace"}
+    inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
         How the marginal likelihood is computed; "auto" chooses as for `fit`.
     nugget : float
         Small independent variance of the latent function, as for `fit`.
@@ -113,14 +114,16 @@ def sample(
     structure = structure_of(kernel)
     if prior is None:
         raise ValueError('prior must be "weak", "log-uniform" or a mapping; sampling needs one')
-    method = method_of(inference, observation)
     check_nugget(nugget)
     check_jobs(n_jobs)
     training = training_for(X, y, observation, standardize, exposure)
+    method, sparse = plan_of(inference, observation, training.n)
     problem, units = problem_of(training, structure, observation, method, nugget), scales(training)
     seed = seed_of(random_state)
     with one_blas_thread():
-        optimum = maximise_posterior(problem, units, default_starts(problem, units), prior)
+        if sparse is not None:
+            problem = with_inducing(problem, training, units, sparse)
+        problem, optimum = settled(problem, units, default_starts(problem, units), prior)
         space = space_of(problem, units, prior)
         mode = space.free(optimum.x[int(np.argmin(optimum.value))])
         trace = run_chains(

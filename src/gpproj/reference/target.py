@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from gpproj.inference import Latent, Problem
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.inference import Inducing, Latent, Problem
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import (
     Array,
     Covariance,
     Host,
+    LowRankCovariance,
     cholesky,
     in_lapack_order,
     like,
@@ -36,6 +40,30 @@ class Target:
     """nu, `(n,)`; zero where tau is."""
     nugget: float
     """eps, a variance."""
+    inducing: Inducing | None = None
+    """Of the reference, where it has any: submodels then have inducing points too."""
+
+    def points(self, mask: NDArray[np.bool_]) -> Array:
+        """Return the inducing points of submodels on some inputs, `(m, d)`."""
+        assert self.inducing is not None  # whoever asks has seen that there are some
+        return self.inducing.points(mask)
+
+    @property
+    def low_rank(self) -> LowRankCovariance:
+        """Sigma, where there are inducing points: `D_S + U U'`."""
+        assert isinstance(self.latent_cov, LowRankCovariance)
+        return self.latent_cov
+
+    @cached_property
+    def spanning(self) -> Array:
+        """`T = [U mu]`, `(n, r + 1)`."""
+        parts = [self.low_rank.factor, self.latent_mean[:, None]]
+        return namespace(self.X).concat(parts, axis=1)
+
+    @cached_property
+    def spanning_squares(self) -> Array:
+        """`T^2 1 + D_S`: the diagonal of S, `(n,)`."""
+        return namespace(self.X).sum(self.spanning**2, axis=1) + self.low_rank.noise
 
     @cached_property
     def root(self) -> Array:
@@ -96,4 +124,5 @@ def target_of(problem: Problem, latent: Latent) -> Target:
         site_precision=like(latent.sites.precision, problem.X),
         site_shift=like(latent.sites.shift, problem.X),
         nugget=problem.nugget_variance(latent.likelihood),
+        inducing=problem.inducing,
     )

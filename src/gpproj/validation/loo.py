@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run
 from gpproj.inference import LeaveOneOut, Problem, exact, leave_one_out
+from gpproj.inference.approximation import with_diagonal
+from gpproj.inference.sites import DensePrior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
@@ -160,7 +162,8 @@ def part_loo(problem: Problem, part: Part) -> LeaveOneOut:
     if problem.method == "exact":
         return exact.leave_one_out(problem.y, own.coefficients, own.root)
     smooth = own.kernel.evaluate(own.log_parameters[None, :], own.X, own.mask[None, :])
-    given = condition_prior(problem, likelihood, smooth.value[0, :, :], own.extra)
+    prior = DensePrior(with_diagonal(smooth.value[0, :, :], own.extra))
+    given = condition_prior(problem, likelihood, prior)
     return leave_one_out(problem, likelihood, given)
 
 

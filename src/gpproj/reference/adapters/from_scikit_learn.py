@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpproj.inference import NUGGET, Observed, Sites, laplace
-from gpproj.inference.sites import Given, posterior_covariance
+from gpproj.inference.sites import DensePrior, Given
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Bernoulli, Gaussian
 from gpproj.linalg import Host
@@ -114,7 +114,8 @@ def _classification(model: Any, settings: dict[str, Any]) -> ForeignReference:
     X, y = np.asarray(base.X_train_, dtype=np.float64), np.asarray(base.y_train_, dtype=np.float64)
     K = base.kernel_(X)
     likelihood = Bernoulli("logit")
-    found = laplace.approximate(K, np.diagonal(K).copy(), Observed(likelihood, y, np.zeros_like(y)))
+    prior = DensePrior(K)
+    found = laplace.approximate(prior, Observed(likelihood, y, np.zeros_like(y)))
     if found is None or not found.converged:
         raise ValueError("model has a covariance that cannot be factorised, or no posterior mode")
     given = found.given
@@ -128,7 +129,7 @@ def _classification(model: Any, settings: dict[str, Any]) -> ForeignReference:
         labels,
         likelihood,
         given.marginals.mean,
-        posterior_covariance(K, given.root).dense(),
+        prior.covariance(given).dense(),
         predict,
         given.sites,
     )
@@ -144,7 +145,8 @@ def _classify(base: Any, given: Given, new: Any) -> tuple[Host, Host]:
     """Predict the latent function of a classification."""
     rows = np.asarray(new, dtype=np.float64)
     cross = base.kernel_(base.X_train_, rows)
-    explained = np.sum((given.root @ cross) ** 2, axis=0)
+    _, root = given.precision.predicting(given.coefficients)
+    explained = np.sum((root @ cross) ** 2, axis=0)
     return given.coefficients @ cross, np.maximum(base.kernel_.diag(rows) - explained, 0.0)
 
 

@@ -1,0 +1,193 @@
+"""`Sparse`: inducing points, and where they are put."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.kernels import Kernel
+from gpproj.linalg import Array, Host, like, to_host
+
+SparseMethod = Literal["vfe", "fitc"]
+Selection = Literal["greedy", "kmeans"]
+
+POOL = 4000
+"""Rows, evenly spread over the data, that inducing points are chosen from."""
+
+FEW = {0: 1, 1: 64, 2: 128}
+"""Inducing points that submodels on so few inputs have at most: more would coincide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Inference through inducing points, in O(n m^2) time and O(n m) memory.
+
+    Parameters
+    ----------
+    inducing : int or array `(m, d)`
+        How many inducing points, or the points themselves, in the user's units.
+    method : {"vfe", "fitc"}
+        What hyperparameters are learned by: the collapsed variational bound, which never
+        overestimates the evidence, or the evidence of the prior that is exact at single points.
+        Classes and counts always have the latter.
+    selection : {"greedy", "kmeans"}
+        Where the points are put: rows of the data, each one where the others leave most variance;
+        or centres of clusters of rows.
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> X, y = gpproj.datasets.toy_sines(n=300, random_state=0)
+    >>> ref = gpproj.fit(X[:, 5:], y, inference=gpproj.Sparse(40))
+    >>> ref.latent_cov
+    LowRankCovariance(n=300, rank=40)
+    """
+
+    inducing: Any = 200
+    method: SparseMethod = "vfe"
+    selection: Selection = "greedy"
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        if self.method not in get_args(SparseMethod):
+            raise ValueError(f'method must be "vfe" or "fitc", got {self.method!r}')
+        if self.selection not in get_args(Selection):
+            raise ValueError(f'selection must be "greedy" or "kmeans", got {self.selection!r}')
+        if isinstance(self.inducing, bool) or np.ndim(self.inducing) not in (0, 2):
+            raise ValueError(
+                "inducing must be a number of points or an array of them, one row each; "
+                f"got {self.inducing!r}"
+            )
+        if np.ndim(self.inducing) == 0 and (
+            int(self.inducing) != self.inducing or self.inducing < 1
+        ):
+            raise ValueError(f"inducing must be at least one point, got {self.inducing!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Inducing:
+    """Inducing points on the model's scale, for a process and for its submodels.
+
+    Parameters
+    ----------
+    Z : array `(m, d)`
+    method : {"vfe", "fitc"}
+    selection : {"greedy", "kmeans"}
+    given : bool
+        Whether the user chose the points; submodels then have the same.
+    kernel : Kernel
+        At whose values the points were chosen.
+    X : array `(n, d)`
+        Rows that they are chosen from.
+    """
+
+    Z: Array
+    method: SparseMethod
+    selection: Selection
+    given: bool
+    kernel: Kernel
+    X: Array
+    _chosen: dict[bytes, Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many points."""
+        return int(self.Z.shape[0])
+
+    def at(self, kernel: Kernel, mask: NDArray[np.bool_]) -> Inducing:
+        """Return points that suit other values of the kernel; the same ones if they were given."""
+        if self.given:
+            return replace(self, kernel=kernel, _chosen={})
+        Z = chosen(self.selection, kernel, self.X, mask, self.count)
+        return replace(self, Z=Z, kernel=kernel, _chosen={})
+
+    def points(self, mask: NDArray[np.bool_]) -> Array:
+        """Return the inducing points of submodels on some inputs, `(m, d)`, chosen once."""
+        if self.given:
+            return self.Z
+        key = np.asarray(mask).tobytes()
+        if key not in self._chosen:
+            count = min(self.count, FEW.get(int(np.sum(mask)), self.count))
+            kernel = _shortened(self.kernel, mask)
+            self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count)
+        return self._chosen[key]
+
+
+def _shortened(kernel: Kernel, mask: NDArray[np.bool_]) -> Kernel:
+    """Return the kernel with half its length-scales, and none much longer than the data.
+
+    Submodels may need shorter ones than the reference, and an input that it hardly used has a long
+    one: points chosen by that would all have the same value of it.
+    """
+    d = int(mask.size)
+    longest = np.log(2.0 * np.sqrt(max(int(mask.sum()), 1)))
+    logs = kernel.log_parameters(d).copy()
+    for place, parameter in enumerate(kernel.parameters(d)):
+        if parameter.kind == "lengthscale":
+            logs[place] = min(logs[place], longest) - np.log(2.0)
+    return kernel.with_log_parameters(logs, d)
+
+
+def chosen(
+    selection: Selection, kernel: Kernel, X: Array, mask: NDArray[np.bool_], count: int
+) -> Array:
+    """Return inducing points for a kernel on some inputs, `(m, d)`."""
+    pool = to_host(X)
+    if len(pool) > POOL:
+        pool = pool[np.linspace(0, len(pool) - 1, POOL).astype(np.intp)]
+    count = min(count, len(pool))
+    if selection == "kmeans":
+        return like(_centres(pool, mask, count), X)
+    return like(pool[greedy(kernel, pool, mask, count)], X)
+
+
+def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    """Return rows, each the one where those before it leave most variance.
+
+    These are the pivots of a pivoted Cholesky factor of the covariance: O(n m^2).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array `(n, d)`
+    mask : bool array `(d,)`
+    count : int
+
+    Examples
+    --------
+    >>> from gpproj.kernels import SquaredExponential
+    >>> X = np.array([[0.0], [0.1], [3.0], [5.9], [6.0]])
+    >>> greedy(SquaredExponential(1.0, 2.0), X, np.array([True]), 3).tolist()
+    [0, 4, 2]
+    """
+    n, d = X.shape
+    theta, mask = kernel.log_parameters(d)[None, :], mask[None, :]
+    left = np.array(kernel.diagonal(theta, X, mask)[0])
+    factor = np.zeros((count, n))
+    rows = np.empty(count, dtype=np.intp)
+    taken = np.zeros(n, dtype=bool)
+    for k in range(count):
+        # Where nothing is left, which rounding may make of it, rows still differ.
+        row = int(np.argmax(np.where(taken, -np.inf, left)))
+        rows[k], taken[row] = row, True
+        if left[row] <= 1e-12 * max(float(left.max(initial=0.0)), 1e-300) or left[row] <= 0.0:
+            continue
+        column = kernel.cross(theta, X[row : row + 1], X, mask)[0, 0]
+        factor[k] = (column - factor[:k, row] @ factor[:k]) / np.sqrt(left[row])
+        left = np.maximum(left - factor[k] ** 2, 0.0)
+    return rows
+
+
+def _centres(X: Host, mask: NDArray[np.bool_], count: int) -> Host:
+    from sklearn.cluster import MiniBatchKMeans
+
+    columns = np.flatnonzero(mask)
+    points = np.broadcast_to(X.mean(axis=0), (count, X.shape[1])).copy()
+    if columns.size:
+        distinct = min(count, len(np.unique(X[:, columns], axis=0)))
+        means = MiniBatchKMeans(distinct, n_init=3, random_state=0).fit(X[:, columns])
+        points[:, columns] = means.cluster_centers_[np.arange(count) % distinct]
+    return points

@@ -1,0 +1,240 @@
+"""Gaussian noise through inducing points, batched over lanes.
+
+With `Q = Phi Phi'` in place of the kernel's K, `s = sigma^2 + eps` and A the covariance of y:
+
+    vfe:   A = Q + s I,                   -2 log p >= log|A| + y'A^-1 y + tr(K - Q) / s + n log 2 pi
+    fitc:  A = Q + diag(K - Q) + s I,     -2 log p  = log|A| + y'A^-1 y + n log 2 pi
+
+The latent posterior at the training inputs is low rank plus diagonal. With V = sigma^2, Lam the
+diagonal of the prior that y tells about (eps; in fitc `diag(K - Q) + eps`), and `M = I + Phi'Phi
+/ (Lam + V)`:
+
+    mu = y - V A^-1 y,   Sigma = Lam V / (Lam + V) + Psi M^-1 Psi' (+ diag(K - Q) in vfe),
+    Psi = V / (Lam + V) Phi.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpproj.inference.exact import sites_of
+from gpproj.inference.features import Evidence as Sums
+from gpproj.inference.features import Features, Rows, evidence_of
+from gpproj.inference.inducing import SparseMethod
+from gpproj.inference.low_rank import half_of, through_inducing
+from gpproj.inference.problem import Conditioned, Evidence, Latent, Marginals, Problem
+from gpproj.linalg import (
+    Array,
+    Host,
+    LowRankCovariance,
+    is_numpy,
+    like,
+    namespace,
+    to_host,
+    transpose,
+)
+
+
+class _Noisy(NamedTuple):
+    """One block of rows: precisions `p = diag(A - Q)^-1`, and `q = p y`."""
+
+    rows: Rows
+    p: Array
+    """`(b, r)`."""
+    q: Array
+    """`(b, r)`."""
+    y: Array
+    """`(r,)`."""
+
+
+def _noisy(problem: Problem, features: Features, noise: Array) -> Iterator[_Noisy]:
+    """Go through the rows; `noise` is s, `(b, 1)`."""
+    xp, fitc = namespace(problem.X), _method(problem) == "fitc"
+    for rows in features.blocks():
+        diagonal = rows.residual + noise if fitc else xp.zeros_like(rows.residual) + noise
+        p, y = 1.0 / diagonal, problem.y[rows.where]
+        yield _Noisy(rows, p, p * y, y)
+
+
+def _method(problem: Problem) -> SparseMethod:
+    assert problem.inducing is not None  # whoever comes here has inducing points
+    return problem.inducing.method
+
+
+class _Found(NamedTuple):
+    sums: Sums
+    value: Array
+    """`-2 log p` (or its bound), less the constant, `(b,)`."""
+    loose: Array
+    """`tr(K - Q)`, `(b,)`."""
+
+
+def _sum_up(problem: Problem, features: Features, noise: Array) -> _Found:
+    xp = namespace(problem.X)
+    gram = shift = value = loose = like(0.0, problem.X)
+    for rows, p, q, y in _noisy(problem, features, noise):
+        weighted = rows.Phi * p[:, :, None]
+        gram = gram + transpose(weighted) @ rows.Phi
+        shift = shift + (transpose(rows.Phi) @ q[:, :, None])[:, :, 0]
+        value = value + xp.sum(q * y - xp.log(p), axis=-1)
+        loose = loose + xp.sum(rows.residual, axis=-1)
+    sums = evidence_of(gram, shift)
+    value = value + sums.small.log_det - sums.explained
+    if _method(problem) == "vfe":
+        value = value + loose / noise[:, 0]
+    return _Found(sums, value, loose)
+
+
+def _features(problem: Problem, theta: Host) -> Features:
+    assert problem.inducing is not None
+    masks = problem.masks(theta.shape[0])
+    return Features(problem.kernel, theta, problem.X, problem.inducing.Z, masks)
+
+
+def log_evidence(problem: Problem, parameters: Host) -> Evidence:
+    """Return the log evidence, or its bound, and its gradient for a batch of parameter vectors.
+
+    Parameters
+    ----------
+    problem : Problem
+        With inducing points.
+    parameters : array `(b, p)`
+        Log parameters of the kernel, then the log noise variance.
+    """
+    constant = problem.y.shape[0] * math.log(2 * math.pi)
+    lanes, p_count = parameters.shape
+    value, gradient = np.full(lanes, -np.inf), np.zeros((lanes, p_count))
+    size = 1 if is_numpy(problem.X) else max(lanes, 1)
+    for start in range(0, lanes, size):
+        batch = slice(start, start + size)
+        features = _features(problem, parameters[batch, :-1])
+        s = np.exp(parameters[batch, -1]) * (1.0 + problem.nugget)
+        noise = like(s[:, None], problem.X)
+        found = _sum_up(problem, features, noise)
+        kernel, noise_slope = _gradient(problem, features, noise, found)
+        failed = features.failed | found.sums.small.failed
+        value[batch] = np.where(failed, -np.inf, -0.5 * (to_host(found.value) + constant))
+        gradient[batch, :-1] = -0.5 * kernel
+        gradient[batch, -1] = -0.5 * noise_slope * s
+    return Evidence(value, gradient)
+
+
+def _gradient(
+    problem: Problem, features: Features, noise: Array, found: _Found
+) -> tuple[Host, Host]:
+    """Return the derivatives of -2 log p in the log parameters and in s, `(b, p)` and `(b,)`."""
+    xp, vfe = namespace(problem.X), _method(problem) == "vfe"
+    pull_back, slope = features.pull_back(), like(0.0, problem.X)
+    for rows, p, q, _ in _noisy(problem, features, noise):
+        G_Phi, diagonal = found.sums.derivative(rows, p, q)
+        slope = slope + xp.sum(diagonal, axis=-1)
+        taken = p if vfe else diagonal  # in vfe p = 1 / s
+        pull_back.add(rows, G_Phi, taken, taken)
+    if vfe:
+        slope = slope - found.loose / noise[:, 0] ** 2
+    return pull_back.total(), to_host(slope)
+
+
+def inducing_gradient(problem: Problem, parameters: Host) -> Host:
+    """Return the gradient of the log evidence in the inducing points, `(m, d)`.
+
+    Parameters
+    ----------
+    problem : Problem
+    parameters : array `(p,)`
+    """
+    assert problem.inducing is not None
+    theta, Z = parameters[None, :-1], problem.inducing.Z
+    features, mask = _features(problem, theta), problem.masks(1)
+    noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
+    found = _sum_up(problem, features, noise)
+    vfe, S, total = _method(problem) == "vfe", like(0.0, Z), like(0.0, Z)
+    for rows, p, q, _ in _noisy(problem, features, noise):
+        G_Phi, diagonal = found.sums.derivative(rows, p, q)
+        H = (G_Phi - (p if vfe else diagonal)[:, :, None] * rows.Phi) @ features.root
+        S = S + transpose(rows.Phi @ features.root) @ H
+        points = problem.X[rows.where, :]
+        total = total + problem.kernel.cross_gradient(theta, points, Z, mask, 2.0 * H)
+    inner = problem.kernel.cross_gradient(theta, Z, Z, mask, S + transpose(S))
+    gradient: Host = -0.5 * to_host(total - inner)[0]
+    return gradient
+
+
+def conditioned(problem: Problem, parameters: Host) -> Conditioned:
+    """Condition on the targets at one parameter vector, `(p,)`; predictions go through Z.
+
+    mean = k(x*, Z) c,   variance = k(x*, x*) - |root k(Z, x*)|^2 + eps,
+    c = L^-T M^-1 Phi'q,   root' root = L^-T (I - M^-1) L^-1.
+    """
+    noise, features, found = _at(problem, parameters)
+    if features.failed[0] or found.sums.small.failed[0]:
+        raise np.linalg.LinAlgError(
+            "the covariance of the kernel at the inducing points is not positive definite; "
+            "check the kernel's values and the noise variance"
+        )
+    constant = problem.y.shape[0] * math.log(2 * math.pi)
+    mean, variance = [], []
+    for rows, V, mu, D in _posterior_rows(problem, features, found.sums, noise):
+        mean.append(to_host(mu))
+        inside = namespace(V).sum(V * (V @ found.sums.small.inverse[0, :, :]), axis=-1)
+        variance.append(to_host(D + inside))
+        del rows
+    return Conditioned(
+        *through_inducing(features, found.sums),
+        -0.5 * (float(found.value[0]) + constant),
+        sites_of(problem, problem.likelihood_at(parameters)),
+        Marginals(np.concatenate(mean), np.concatenate(variance)),
+    )
+
+
+def posterior(problem: Problem, parameters: Host) -> Latent:
+    """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
+    noise, features, found = _at(problem, parameters)
+    xp = namespace(problem.X)
+    half = half_of(found.sums)
+    means, diagonals, factors = [], [], []
+    for _, Psi, mu, D in _posterior_rows(problem, features, found.sums, noise):
+        means.append(mu)
+        diagonals.append(D)
+        factors.append(Psi @ half)
+    return Latent(
+        latent_mean=xp.concat(means),
+        latent_cov=LowRankCovariance(xp.concat(diagonals), xp.concat(factors)),
+        likelihood=problem.likelihood_at(parameters),
+        sites=sites_of(problem, problem.likelihood_at(parameters)),
+    )
+
+
+def _at(problem: Problem, parameters: Host) -> tuple[Array, Features, _Found]:
+    features = _features(problem, parameters[None, :-1])
+    noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
+    return noise, features, _sum_up(problem, features, noise)
+
+
+class _PosteriorRows(NamedTuple):
+    rows: Rows
+    Psi: Array
+    """`(r, m)`."""
+    mean: Array
+    """`(r,)`."""
+    diagonal: Array
+    """Of Sigma, beside `Psi M^-1 Psi'`, `(r,)`."""
+
+
+def _posterior_rows(
+    problem: Problem, features: Features, sums: Sums, noise: Array
+) -> Iterator[_PosteriorRows]:
+    """Go through the rows of the latent posterior."""
+    vfe = _method(problem) == "vfe"
+    V = noise[0, 0] / (1.0 + problem.nugget)
+    for rows, p, q, y in _noisy(problem, features, noise):
+        share = V * p[0, :]  # V / (Lam + V)
+        mean = y - V * sums.coefficients(rows, p, q)[0, :]
+        diagonal = V * (1.0 - share)  # Lam V / (Lam + V)
+        if vfe:
+            diagonal = diagonal + rows.residual[0, :]
+        yield _PosteriorRows(rows, share[:, None] * rows.Phi[0, :, :], mean, diagonal)
