@@ -10,8 +10,8 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern32, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import DenseCovariance
+from gpproj.projection.dense import conditioned
 from gpproj.projection.objective import (
-    conditioned,
     negative_evidence,
     posterior_divergence,
     projection_error,

@@ -29,6 +29,10 @@ class Covariance(ABC):
         """Return the diagonal, `(n,)`."""
 
     @abstractmethod
+    def column(self, i: int) -> Array:
+        """Return the i-th column, `(n,)`."""
+
+    @abstractmethod
     def product(self, right: Array) -> Array:
         """Return `C right` for `right` of shape `(n,)` or `(n, k)`."""
 
@@ -117,6 +121,10 @@ class DenseCovariance(Covariance):
         """Return the diagonal, `(n,)`."""
         return namespace(self._matrix).linalg.diagonal(self._matrix)
 
+    def column(self, i: int) -> Array:
+        """Return the i-th column, `(n,)`."""
+        return self._matrix[:, i]
+
     def product(self, right: Array) -> Array:
         """Return `C right`."""
         return self._matrix @ right
@@ -204,6 +212,11 @@ class LowRankCovariance(Covariance):
     def diagonal(self) -> Array:
         """Return the diagonal, `(n,)`."""
         return self.noise + namespace(self.factor).sum(self.factor**2, axis=1)
+
+    def column(self, i: int) -> Array:
+        """Return the i-th column, `(n,)`."""
+        unit = like(np.arange(self.shape[0]) == i, self.noise)
+        return self.noise * unit + self.factor @ self.factor[i, :]
 
     def product(self, right: Array) -> Array:
         """Return `C right`."""

@@ -13,7 +13,7 @@ from gpproj.inference.sites import DensePrior, Prior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, to_host
-from gpproj.projection.objective import conditioned
+from gpproj.projection.dense import conditioned
 from gpproj.reference import Target
 
 
@@ -44,20 +44,32 @@ def condition_on_data(
         Log parameters of the kernel, then the log extra variance.
     active : bool array `(d,)`
     """
-    if problem.method == "exact":
-        state = conditioned(target, kernel, parameters[None, :], active[None, :])
-        sites = Sites(to_host(target.site_precision), to_host(target.site_shift))
-        return Conditioned(state.coefficients[0, :], state.root[0, :, :], np.nan, sites)
     extra = float(np.exp(parameters[-1])) + target.nugget
     theta, mask = parameters[None, :-1], active[None, :]
     prior: Prior
-    if target.inducing is None:
-        smooth = kernel.evaluate(theta, target.X, mask)
-        prior = DensePrior(with_diagonal(smooth.value[0, :, :], extra))
-    else:
+    if target.inducing is not None:
         features = Features(kernel, theta, target.X, target.points(active), mask)
         prior = LowRankPrior(features, extra)
+    elif problem.method == "exact":
+        state = conditioned(target, kernel, parameters[None, :], active[None, :])
+        sites = Sites(to_host(target.site_precision), to_host(target.site_shift))
+        return Conditioned(state.coefficients[0, :], state.root[0, :, :], np.nan, sites)
+    else:
+        smooth = kernel.evaluate(theta, target.X, mask)
+        prior = DensePrior(with_diagonal(smooth.value[0, :, :], extra))
+    if problem.method == "exact":
+        return _given_sites(prior, target)
     return condition_prior(problem, likelihood, prior)
+
+
+def _given_sites(prior: Prior, target: Target) -> Conditioned:
+    """Condition a prior on sites that are known."""
+    sites = Sites(to_host(target.site_precision), to_host(target.site_shift))
+    given = prior.given(sites)
+    if given is None:
+        raise np.linalg.LinAlgError("the covariance of a submodel is not positive definite")
+    made = given.precision.predicting(given.coefficients)
+    return Conditioned(*made, np.nan, sites, given.marginals)
 
 
 def condition_prior(problem: Problem, likelihood: Likelihood, prior: Prior) -> Conditioned:

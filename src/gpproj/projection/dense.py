@@ -44,7 +44,7 @@ from gpproj.linalg import (
     to_host,
     transpose,
 )
-from gpproj.projection.values import Conditioned, Value
+from gpproj.projection.values import Value
 from gpproj.reference import Target
 
 
@@ -102,6 +102,17 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
         )
         errors[batch] = np.where(sites.failed, np.inf, divergence)
     return errors
+
+
+class Conditioned(NamedTuple):
+    """A submodel given the sites: what its predictions are made of."""
+
+    coefficients: Array
+    """b, `(b, n)`."""
+    root: Array
+    """`(b, n, n)`, with `R = root' root`."""
+    failed: NDArray[np.bool_]
+    """`(b,)`."""
 
 
 def conditioned(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:

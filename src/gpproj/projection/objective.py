@@ -11,7 +11,7 @@ from types import ModuleType
 from gpproj.kernels import Kernel, Mask
 from gpproj.linalg import Host
 from gpproj.projection import dense, sparse
-from gpproj.projection.values import Conditioned, Value
+from gpproj.projection.values import Value
 from gpproj.reference import Target
 
 
@@ -64,9 +64,3 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     """
     errors: Host = _of(target).projection_error(target, kernel, parameters, mask)
     return errors
-
-
-def conditioned(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
-    """Condition submodels on the sites of the target, for all lanes at once."""
-    found: Conditioned = _of(target).conditioned(target, kernel, parameters, mask)
-    return found

@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.inference.features import Evidence, Features, Rows, Small, evidence_of, small
-from gpproj.inference.low_rank import through_inducing
 from gpproj.kernels import Kernel, Mask
 from gpproj.linalg import Array, Host, is_numpy, like, namespace, to_host, transpose
-from gpproj.projection.values import Conditioned, Value
+from gpproj.projection.values import Value
 from gpproj.reference import Target
 
 
@@ -84,16 +83,6 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
         failed = features.failed | sites.small.failed | M.failed
         errors[lanes] = np.where(failed, np.inf, value)
     return errors
-
-
-def conditioned(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
-    """Condition submodels on the sites of the target; predictions go through inducing points."""
-    features, extra = _prior(target, kernel, parameters, mask)
-    sums = _sums(target, features, extra)
-    sites = evidence_of(sums.site_gram, sums.site_shift)
-    coefficients, root = through_inducing(features, sites)
-    failed = features.failed | sites.small.failed
-    return Conditioned(coefficients[None, :], root[None, :, :], failed)
 
 
 class _Sums(NamedTuple):

@@ -9,6 +9,7 @@ held where they are, they have seen the observation that is to be predicted. Rem
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,11 +75,10 @@ class Leaver(ABC):
             y=self.y[others],
             offset=None if offset is None else to_host(offset)[others],
         )
-        mean, cov = to_host(latent.latent_mean), to_host(latent.latent_cov.dense())
         tau, nu = latent.sites
         found = Latent(
-            mean[others],
-            DenseCovariance(cov[np.ix_(others, others)]),
+            to_host(latent.latent_mean)[others],
+            latent.latent_cov.take(others),
             latent.likelihood,
             Sites(tau[others], nu[others]),
         )
@@ -213,10 +213,10 @@ class SampledLeaver(Leaver):
 
 def downdated(latent: Latent, i: int) -> Latent:
     """Return the latent posterior on all rows without having seen the i-th target."""
-    mean, cov = to_host(latent.latent_mean), to_host(latent.latent_cov.dense())
-    tau, nu, column = latent.sites.precision[i], latent.sites.shift[i], cov[:, i]
-    left = 1.0 - tau * cov[i, i]
+    mean, column = latent.latent_mean, latent.latent_cov.column(i)
+    tau, nu = latent.sites.precision[i], latent.sites.shift[i]
+    left = 1.0 - tau * float(column[i])
     return latent._replace(
-        latent_mean=mean + column * ((tau * mean[i] - nu) / left),
-        latent_cov=DenseCovariance(cov + np.outer(column, column) * (tau / left)),
+        latent_mean=mean + column * ((tau * float(mean[i]) - nu) / left),
+        latent_cov=latent.latent_cov.plus_outer(column[:, None] * math.sqrt(tau / left)),
     )
