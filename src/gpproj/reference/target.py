@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -42,6 +42,19 @@ class Target:
     """eps, a variance."""
     inducing: Inducing | None = None
     """Of the reference, where it has any: submodels then have inducing points too."""
+
+    def take(self, rows: NDArray[np.intp]) -> Target:
+        """Return the target of some of the rows."""
+        xp = namespace(self.X)
+        where = xp.asarray(rows, device=self.X.device)
+        return replace(
+            self,
+            X=xp.take(self.X, where, axis=0),
+            latent_mean=xp.take(self.latent_mean, where),
+            latent_cov=self.latent_cov.take(rows),
+            site_precision=xp.take(self.site_precision, where),
+            site_shift=xp.take(self.site_shift, where),
+        )
 
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`."""

@@ -1,0 +1,93 @@
+"""Searches on some of the rows: candidates are compared there, and the winners projected on all."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.projection import Family, Projection, solve, solve_null
+from gpproj.reference import Reference
+from gpproj.search.path import Searched, SearchPath, ends
+
+
+def rows_to_search(n: int, search_rows: Any, random_state: Any) -> NDArray[np.intp]:
+    """Return a random choice of rows, in their order.
+
+    Parameters
+    ----------
+    n : int
+        Rows there are.
+    search_rows : int
+        How many to choose.
+    random_state : int, Generator or None
+    """
+    try:
+        count = operator.index(search_rows)
+    except TypeError:
+        raise TypeError(f"search_rows must be a whole number, got {search_rows!r}") from None
+    if not 2 <= count <= n:
+        raise ValueError(f"search_rows must be from 2 to the number of rows, {n}; got {count}")
+    return np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
+
+
+def on_some_rows(reference: Reference, rows: NDArray[np.intp]) -> Reference:
+    """Return the reference whose projections are held to its posterior at some rows alone."""
+    some = replace(reference)
+    vars(some)["target"] = reference.target.take(rows)  # as if it had been asked for already
+    return some
+
+
+def on_all_rows(path: SearchPath, reference: Reference) -> SearchPath:
+    """Return the submodels of a path that was searched on some rows, projected on all of them.
+
+    Each starts from the optimum on the rows of the search.
+
+    Parameters
+    ----------
+    path : SearchPath
+        Of `on_some_rows`.
+    reference : Reference
+        Of all rows.
+    """
+    family, some = path.family, ends(path.reference, path.family)
+    null = solve_null(reference.target, family)
+    full = _moved(reference, family, some.full, None)
+    found: list[Projection] = []
+    for projection in path.projections:
+        before = found[-1] if found else None
+        found.append(_moved(reference, family, projection, before) if _varies(projection) else null)
+    return replace(
+        path,
+        reference=reference,
+        projections=tuple(
+            one._replace(inputs=old.inputs)
+            for one, old in zip(found, path.projections, strict=True)
+        ),
+        null_error=null.projection_error,
+        full_error=full.projection_error,
+        searched=Searched(
+            int(path.reference.target.latent_mean.shape[0]), tuple(path.relative_errors.tolist())
+        ),
+    )
+
+
+def _varies(projection: Projection) -> bool:
+    return bool(projection.active.any())
+
+
+def _moved(
+    reference: Reference, family: Family, projection: Projection, parent: Projection | None
+) -> Projection:
+    nothing = np.empty((0, projection.parameters.size))
+    return solve(
+        reference.target,
+        family,
+        np.asarray(projection.active)[None, :],
+        parent=parent,
+        warm=(projection.parameters, projection.active),
+        starts_of=lambda mask: nothing,
+    )[0]
