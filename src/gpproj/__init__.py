@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "LinearReference",
+    "LinearSubmodel",
     "ProjectionClassifier",
     "ProjectionRegressor",
     "Reference",
     "SearchPath",
+    "Sparse",
     "Submodel",
     "Validation",
     "__version__",
@@ -25,9 +28,13 @@ __all__ = [
     "fit",
     "forward_search",
     "from_draws",
+    "from_gpjax",
     "from_gpytorch",
+    "from_linear_draws",
     "from_moments",
+    "from_pymc",
     "from_sklearn",
+    "from_tinygp",
     "kernels",
     "leave_input_out",
     "likelihoods",
@@ -39,6 +46,7 @@ __all__ = [
     "relevance",
     "relevance_table",
     "sample",
+    "sample_linear",
     "validate",
     "write_report",
 ]
@@ -47,10 +55,27 @@ if TYPE_CHECKING:
     from gpproj import datasets, kernels, likelihoods, plots, priors
     from gpproj.dependence import effects
     from gpproj.estimators import ProjectionClassifier, ProjectionRegressor
+    from gpproj.inference import Sparse
     from gpproj.io import load
-    from gpproj.projection import Submodel, project
-    from gpproj.reference import Reference, condition, fit, from_draws, from_moments, sample
-    from gpproj.reference.adapters import from_gpytorch, from_sklearn
+    from gpproj.projection import LinearSubmodel, Submodel, project
+    from gpproj.reference import (
+        LinearReference,
+        Reference,
+        condition,
+        fit,
+        from_draws,
+        from_linear_draws,
+        from_moments,
+        sample,
+        sample_linear,
+    )
+    from gpproj.reference.adapters import (
+        from_gpjax,
+        from_gpytorch,
+        from_pymc,
+        from_sklearn,
+        from_tinygp,
+    )
     from gpproj.report import write_report
     from gpproj.search import (
         SearchPath,
@@ -66,10 +91,27 @@ else:
     _NAMES = {
         "dependence": ("effects",),
         "estimators": ("ProjectionClassifier", "ProjectionRegressor"),
+        "inference": ("Sparse",),
         "io": ("load",),
-        "projection": ("Submodel", "project"),
-        "reference": ("Reference", "condition", "fit", "from_draws", "from_moments", "sample"),
-        "reference.adapters": ("from_gpytorch", "from_sklearn"),
+        "projection": ("LinearSubmodel", "Submodel", "project"),
+        "reference": (
+            "LinearReference",
+            "Reference",
+            "condition",
+            "fit",
+            "from_draws",
+            "from_linear_draws",
+            "from_moments",
+            "sample",
+            "sample_linear",
+        ),
+        "reference.adapters": (
+            "from_gpjax",
+            "from_gpytorch",
+            "from_pymc",
+            "from_sklearn",
+            "from_tinygp",
+        ),
         "report": ("write_report",),
         "search": (
             "SearchPath",

@@ -11,7 +11,7 @@ from gpproj.data.frames import listed
 from gpproj.linalg import Array, Host, like, namespace, one_blas_thread, to_host
 from gpproj.prediction import ROWS, LatentPredictor
 from gpproj.projection import Submodel
-from gpproj.reference import Reference
+from gpproj.reference import LinearPredictive, Reference
 from gpproj.reference.sampling import check_count
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ def _grid(values: Host, points: int) -> Host:
 
 def _averages(model: Reference | Submodel, rows: Array, moves: list[Move]) -> tuple[Host, Host]:
     """Return mean and standard deviation of the average after each move, `(len(moves),)` each."""
+    if isinstance(model, LinearPredictive):
+        chosen = [move.column for move in moves]
+        values = np.array([move.value for move in moves])
+        mean, variance = model.linear.averages(to_host(rows), chosen, values)
+        return mean, np.sqrt(variance)
     xp = namespace(rows)
     columns = xp.arange(rows.shape[1], device=rows.device)[None, :]
     weights, means, variances = [], [], []

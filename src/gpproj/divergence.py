@@ -8,6 +8,7 @@ from gpproj.linalg import (
     Array,
     Factor,
     Host,
+    flags,
     inverse_root,
     log_determinant,
     namespace,
@@ -50,4 +51,4 @@ def gaussian_kl(difference: Array, root: Array, log_det: float, other: Factor) -
     trace = xp.sum(times_lower(M, root) ** 2, axis=(1, 2))
     distance = xp.sum((M @ difference[:, :, None]) ** 2, axis=(1, 2))
     divergence = 0.5 * (to_host(trace + distance + log_ratio) - n)
-    return np.where(other.failed, np.inf, divergence)
+    return np.where(flags(other.failed), np.inf, divergence)

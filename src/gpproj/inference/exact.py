@@ -30,6 +30,7 @@ from gpproj.linalg import (
     Factor,
     Host,
     cholesky,
+    flags,
     in_row_order,
     inverse,
     inverse_root,
@@ -119,7 +120,7 @@ def _evaluate(problem: Problem, parameters: Host, differentiate: Differentiate) 
         alpha, log_det = _solve_target(factor, problem.y), log_determinant(factor)
         found, G = differentiate(alpha, inverse(factor, overwrite=True), log_det)
         trace = namespace(G).sum(namespace(G).linalg.diagonal(G), axis=-1)
-        value[batch] = np.where(factor.failed, -np.inf, -0.5 * (to_host(found) + constant))
+        value[batch] = np.where(flags(factor.failed), -np.inf, -0.5 * (to_host(found) + constant))
         gradient[batch, :-1] = -0.5 * to_host(prior.pull_back(in_row_order(G)))
         gradient[batch, -1] = -0.5 * to_host(trace) * diagonal
     return Evidence(value, gradient)

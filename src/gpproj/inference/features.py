@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.kernels import Evaluation, Kernel, Mask
 from gpproj.linalg import (
@@ -87,7 +86,7 @@ class Features:
         self.size = int(K_mm.shape[-1])
         mean = xp.mean(xp.linalg.diagonal(K_mm), axis=-1)[:, None]
         factor = cholesky(K_mm, JITTER * mean + SMALLEST)
-        self.failed: NDArray[np.bool_] = factor.failed
+        self.failed: Array = factor.failed
         self.root = inverse_root(factor, overwrite=True)
         """`L_mm^-1`, `(b, m, m)`."""
 
@@ -178,7 +177,7 @@ class Small(NamedTuple):
     """`M^-1`, `(b, m, m)`."""
     log_det: Array
     """`(b,)`."""
-    failed: NDArray[np.bool_]
+    failed: Array
 
 
 def small(gram: Array) -> Small:

@@ -31,6 +31,7 @@ from gpproj.linalg import (
     Array,
     Host,
     LowRankCovariance,
+    flags,
     is_numpy,
     like,
     namespace,
@@ -117,7 +118,7 @@ def log_evidence(problem: Problem, parameters: Host) -> Evidence:
         found = _sum_up(problem, features, noise)
         kernel, noise_slope = _gradient(problem, features, noise, found)
         failed = features.failed | found.sums.small.failed
-        value[batch] = np.where(failed, -np.inf, -0.5 * (to_host(found.value) + constant))
+        value[batch] = np.where(flags(failed), -np.inf, -0.5 * (to_host(found.value) + constant))
         gradient[batch, :-1] = -0.5 * kernel
         gradient[batch, -1] = -0.5 * noise_slope * s
     return Evidence(value, gradient)

@@ -157,22 +157,22 @@ def _exponent(rates: Host, X: Array, Z: Array) -> Array:
 
 
 def _own_exponent(rates: Host, X: Array) -> Array:
-    """Return the same for one set of points, `(b, n, n)`, exactly zero on the diagonal."""
-    xp = namespace(X)
+    """Return the same for one set of points, `(b, n, n)`."""
     Z = X[None, :, :] * like(rates[:, None, :], X)
-    q = _exponent_of(Z, Z)
-    return q * (1.0 - xp.eye(X.shape[0], dtype=q.dtype, device=q.device))
+    return _exponent_of(Z, Z)
 
 
 def _exponent_of(Z: Array, Z_new: Array) -> Array:
     """Return `z'z_new - |z|^2/2 - |z_new|^2/2` for points over their length-scales.
 
-    Centred points keep the cancellation to the last digits.
+    Centred points keep the cancellation to the last digits. The norms are two more columns, so that
+    one product does it all.
     """
     xp = namespace(Z)
-    q = Z @ transpose(Z_new)
-    q = q - 0.5 * xp.sum(Z * Z, axis=-1)[:, :, None]
-    return q - 0.5 * xp.sum(Z_new * Z_new, axis=-1)[:, None, :]
+    norms, norms_new = (-0.5 * xp.sum(one * one, axis=-1)[:, :, None] for one in (Z, Z_new))
+    left = xp.concat([Z, norms, xp.ones_like(norms)], axis=-1)
+    right = xp.concat([Z_new, xp.ones_like(norms_new), norms_new], axis=-1)
+    return left @ transpose(right)
 
 
 def _write_exponent(Z: Host, Z_new: Host, q: Host) -> None:

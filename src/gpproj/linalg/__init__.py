@@ -18,15 +18,18 @@ from gpproj.linalg.arrays import (
     transpose,
 )
 from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
+from gpproj.linalg.device import hopeful
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
     cholesky,
     contraction,
+    flags,
     in_lapack_order,
     in_row_order,
     inverse,
     inverse_root,
+    inverses,
     log_determinant,
     lower_triangle,
     solve,
@@ -47,10 +50,13 @@ __all__ = [
     "cholesky",
     "contraction",
     "exp_in_place",
+    "flags",
+    "hopeful",
     "in_lapack_order",
     "in_row_order",
     "inverse",
     "inverse_root",
+    "inverses",
     "is_numpy",
     "like",
     "log_determinant",

@@ -67,4 +67,6 @@ def exp_in_place(array: Array) -> Array:
     """
     if is_numpy(array):
         return np.exp(array, out=array)
+    if array_api_compat.is_torch_array(array):
+        return array.exp_()
     return namespace(array).exp(array)

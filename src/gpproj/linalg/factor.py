@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg import lapack
-from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, transpose
+from gpproj.linalg import device, lapack
+from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, to_host, transpose
 
 JITTER_LADDER = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
 """Multiples of a matrix's mean diagonal, added to its diagonal one after the other."""
@@ -30,8 +30,10 @@ class Factor(NamedTuple):
     """`(b, n, n)`; what is above the diagonal means nothing. The identity in lanes that failed."""
     jitter: Host
     """`(b,)`, what was added to the diagonal of each lane."""
-    failed: NDArray[np.bool_]
-    """`(b,)`, lanes that no jitter of the ladder made positive definite."""
+    failed: Array
+    """`(b,)`, lanes that no jitter of the ladder made positive definite; see `flags`."""
+    root: Array = None
+    """`L^-1`, where it was found on the way."""
 
 
 def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None = None) -> Factor:
@@ -67,8 +69,13 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
             factor = None if scale is None else scale[0]
             jitter[lane], failed[lane] = _factorise_lapack(matrix[lane], factor, added, lower[lane])
     else:
-        scaled = matrix if scale is None else matrix * scale
-        lower, jitter, failed = _factorise_any(scaled, diagonal)
+        plain = diagonal is None and scale is None
+        whole = matrix if plain else _assembled(matrix, diagonal, scale)
+        if device.can_tell(whole):
+            halves = device.factorise(whole)
+            if device.is_hopeful() or not bool(namespace(whole).any(halves.failed)):
+                return Factor(halves.lower, jitter, halves.failed, halves.root)
+        lower, jitter, failed = _factorise_any(whole)
     if jitter.any():
         # One constant text, so that the warning registry shows it once.
         warnings.warn(
@@ -131,20 +138,30 @@ def _factorise_lapack(
     return 0.0, True
 
 
-def _factorise_any(matrix: Array, diagonal: Array | None) -> tuple[Array, Host, NDArray[np.bool_]]:
+def _assembled(matrix: Array, diagonal: Array | None, scale: Array | None) -> Array:
+    """Return `matrix * scale + diag(diagonal)` on a device, with one pass over the matrices."""
+    xp = namespace(matrix)
+    lanes, n = int(matrix.shape[0]), int(matrix.shape[1])
+    whole = xp.asarray(matrix, copy=True) if scale is None else matrix * scale
+    if diagonal is not None:
+        flat = xp.reshape(whole, (lanes, n * n))
+        flat[:, :: n + 1] = flat[:, :: n + 1] + diagonal
+        whole = xp.reshape(flat, (lanes, n, n))
+    return whole
+
+
+def _factorise_any(matrix: Array) -> tuple[Array, Host, NDArray[np.bool_]]:
     """Factorise through the array-API standard; lanes are separated only when the batch fails."""
     xp = namespace(matrix)
     lanes, n = matrix.shape[0], matrix.shape[1]
     identity = xp.eye(n, dtype=matrix.dtype, device=matrix.device)
-    if diagonal is not None:
-        matrix = matrix + diagonal[:, :, None] * identity
     try:
         return xp.linalg.cholesky(matrix), np.zeros(lanes), np.zeros(lanes, dtype=bool)
     except Exception as error:  # each library raises its own LinAlgError
         if "LinAlgError" not in type(error).__name__:
             raise
     if lanes > 1:
-        parts = [_factorise_any(matrix[i : i + 1, :, :], None) for i in range(lanes)]
+        parts = [_factorise_any(matrix[i : i + 1, :, :]) for i in range(lanes)]
         lower, jitter, failed = zip(*parts, strict=True)
         return xp.concat(lower, axis=0), np.concatenate(jitter), np.concatenate(failed)
     scale = float(xp.linalg.trace(matrix)[0]) / n
@@ -157,6 +174,12 @@ def _factorise_any(matrix: Array, diagonal: Array | None) -> tuple[Array, Host, 
         else:
             return lower, np.asarray([rung * scale]), np.asarray([False])
     return identity[None, :, :], np.asarray([0.0]), np.asarray([True])
+
+
+def flags(failed: Array) -> NDArray[np.bool_]:
+    """Return on the host what failed."""
+    found: NDArray[np.bool_] = np.asarray(failed if is_numpy(failed) else to_host(failed) > 0.0)
+    return found
 
 
 def lower_triangle(factor: Factor) -> Array:
@@ -182,8 +205,8 @@ def solve(factor: Factor, right: Array) -> Array:
         for lane in range(lower.shape[0]):
             lapack.solve_factored(lower[lane], solution[lane])
         return solution
-    xp = namespace(lower)
-    return xp.linalg.solve(transpose(lower), xp.linalg.solve(lower, right))
+    root = inverse_root(factor)
+    return transpose(root) @ (root @ right)
 
 
 def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
@@ -198,6 +221,8 @@ def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
             lapack.invert_lower(root[lane])
             _clear_upper(root[lane])
         return root
+    if factor.root is not None:
+        return factor.root
     xp = namespace(lower)
     identity = like(np.eye(lower.shape[-1]), lower)
     return xp.linalg.solve(lower, xp.broadcast_to(identity, lower.shape))
@@ -220,6 +245,22 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
     return result
 
 
+def inverses(
+    *systems: tuple[Array, Array | None, Array | None],
+) -> tuple[Array, Array, Array]:
+    """Return `A^-1`, `log|A|` and what failed for several batches at once, one after the other.
+
+    Parameters
+    ----------
+    systems : (matrix, diagonal, scale)
+        As for `cholesky`, all of one size.
+    """
+    xp = namespace(systems[0][0])
+    whole = xp.concat([_assembled(*system) for system in systems], axis=0)
+    factor = cholesky(whole)
+    return inverse(factor), log_determinant(factor), factor.failed
+
+
 def subtract_outer(matrix: Array, vector: Array) -> Array:
     """Return `A - v v'` for matrices `(b, n, n)` and vectors `(b, n)`, reusing the matrices."""
     if is_numpy(matrix):
@@ -227,7 +268,7 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
             target = _fortran_view(matrix[lane])
             lapack.subtract_outer(np.ascontiguousarray(vector[lane]), target)
         return matrix
-    return matrix - vector[:, :, None] * vector[:, None, :]
+    return minus_product(matrix, vector[:, :, None], vector[:, None, :])
 
 
 def times_lower(matrix: Array, lower: Array) -> Array:
@@ -250,7 +291,14 @@ def subtract_gram(matrix: Array, half: Array) -> Array:
             lapack.subtract_square(half[lane], target)
             _mirror(target)
         return matrix
-    return matrix - half @ transpose(half)
+    return minus_product(matrix, half, transpose(half))
+
+
+def minus_product(matrix: Array, left: Array, right: Array) -> Array:
+    """Return `A - left right` on a device, in one pass where the library can."""
+    if device.can_tell(matrix):
+        return matrix.baddbmm_(left, right, alpha=-1.0)
+    return matrix - left @ right
 
 
 def contraction(left: Array, right: Array) -> Array:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import PRIOR, Family, family_of
+from gpproj.projection.linear import (
+    LinearSubmodel,
+    project_draws,
+    refuse_options,
+)
 from gpproj.projection.projecting import (
     check_learn,
     project,
@@ -26,6 +31,7 @@ __all__ = [
     "PRIOR",
     "Family",
     "Learn",
+    "LinearSubmodel",
     "Projection",
     "Submodel",
     "check_learn",
@@ -37,7 +43,9 @@ __all__ = [
     "objective_on",
     "project",
     "project_clusters",
+    "project_draws",
     "project_positions",
+    "refuse_options",
     "solve",
     "solve_null",
 ]

@@ -18,10 +18,9 @@ to zero. Neither is b = nu - R K nu, which loses them as K grows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.divergence import gaussian_kl
 from gpproj.kernels import Evaluation, Kernel, Mask
@@ -31,9 +30,12 @@ from gpproj.linalg import (
     Host,
     cholesky,
     contraction,
+    flags,
+    hopeful,
     in_row_order,
     inverse,
     inverse_root,
+    inverses,
     is_numpy,
     like,
     log_determinant,
@@ -46,6 +48,9 @@ from gpproj.linalg import (
 )
 from gpproj.projection.values import Value
 from gpproj.reference import Target
+
+DEVICE_NUMBERS = 2**30
+"""Numbers in the covariances of a batch on a device: eight gigabytes."""
 
 
 def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -100,7 +105,7 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
         divergence = gaussian_kl(
             target.latent_mean - mean, target.root, target.log_det, cholesky(K, diagonal)
         )
-        errors[batch] = np.where(sites.failed, np.inf, divergence)
+        errors[batch] = np.where(flags(sites.failed), np.inf, divergence)
     return errors
 
 
@@ -111,7 +116,7 @@ class Conditioned(NamedTuple):
     """b, `(b, n)`."""
     root: Array
     """`(b, n, n)`, with `R = root' root`."""
-    failed: NDArray[np.bool_]
+    failed: Array
     """`(b,)`."""
 
 
@@ -127,19 +132,32 @@ def _conditioned(target: Target, smooth: Evaluation, diagonal: Array) -> Conditi
     return Conditioned(target.site_root * z[:, :, 0], M * target.site_root, factor.failed)
 
 
+Differentiate: TypeAlias = "Callable[[Target, Evaluation, Array], _Derivative]"
+
+
 class _Derivative(NamedTuple):
     value: Array
     G: Array
     """`(b, n, n)`, the derivative with respect to K."""
-    failed: NDArray[np.bool_]
+    failed: Array
 
 
 def _divergence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
     """Return E and its derivative in K."""
-    evidence = _evidence(target, smooth, diagonal)
-    factor = cholesky(smooth.value, diagonal)
-    log_det = log_determinant(factor)
-    K_inverse = inverse(factor, overwrite=True)
+    if is_numpy(target.X):
+        evidence = _evidence(target, smooth, diagonal)
+        factor = cholesky(smooth.value, diagonal)
+        log_det, failed = log_determinant(factor), factor.failed
+        K_inverse = inverse(factor, overwrite=True)
+    else:
+        # Both factors in one batch: on a device as many small steps take as long for twice as many.
+        lanes = int(diagonal.shape[0])
+        found = inverses(
+            (smooth.value, diagonal, None),
+            (smooth.value, 1.0 + diagonal * target.site_precision, target.site_scale),
+        )
+        K_inverse, log_det, failed = (part[:lanes, ...] for part in found)
+        evidence = _evidence_of(target, *(part[lanes:, ...] for part in found))
     # K^-1 S K^-1 = P P' + a a' with P = K^-1 L, Sigma = L L', a = K^-1 mu
     P = times_lower(K_inverse, target.root)
     a = K_inverse @ target.latent_mean
@@ -147,18 +165,22 @@ def _divergence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivat
     G = subtract_outer(subtract_gram(K_inverse, P), a)
     G -= evidence.G
     value = trace + log_det + target.constant - evidence.value
-    return _Derivative(value, G, factor.failed | evidence.failed)
+    return _Derivative(value, G, failed | evidence.failed)
 
 
 def _evidence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
     """Return `log|B| + u'B^-1 u` and its derivative in K, `R - b b'`."""
     factor = _site_factor(target, smooth, diagonal)
     log_det = log_determinant(factor)
-    B_inverse = inverse(factor, overwrite=True)
+    return _evidence_of(target, inverse(factor, overwrite=True), log_det, factor.failed)
+
+
+def _evidence_of(target: Target, B_inverse: Array, log_det: Array, failed: Array) -> _Derivative:
+    """Return the same from B^-1, whose memory is reused."""
     z = B_inverse @ target.site_target
     value = log_det + z @ target.site_target
     B_inverse *= target.site_scale
-    return _Derivative(value, subtract_outer(B_inverse, target.site_root * z), factor.failed)
+    return _Derivative(value, subtract_outer(B_inverse, target.site_root * z), failed)
 
 
 def _prior(
@@ -176,26 +198,42 @@ def _site_factor(target: Target, smooth: Evaluation, diagonal: Array) -> Factor:
 
 def _batches(target: Target, parameters: Host) -> Iterator[slice]:
     # One matrix at a time stays in the processor's cache; on a device the batch is the point.
-    lanes = parameters.shape[0]
-    size = 1 if is_numpy(target.X) else max(lanes, 1)
+    lanes, n = parameters.shape[0], int(target.latent_mean.shape[0])
+    size = 1 if is_numpy(target.X) else max(DEVICE_NUMBERS // n**2, 1)
     return (slice(start, start + size) for start in range(0, lanes, size))
 
 
 def _evaluate(
-    target: Target,
-    kernel: Kernel,
-    parameters: Host,
-    mask: Mask,
-    differentiate: Callable[[Target, Evaluation, Array], _Derivative],
+    target: Target, kernel: Kernel, parameters: Host, mask: Mask, differentiate: Differentiate
 ) -> Value:
     """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
     for batch in _batches(target, parameters):
-        smooth, diagonal = _prior(target, kernel, parameters[batch], mask[batch])
-        found = differentiate(target, smooth, diagonal)
-        trace = to_host(namespace(found.G).linalg.trace(found.G))
-        value[batch] = np.where(found.failed, np.inf, to_host(found.value))
-        gradient[batch, :-1] = to_host(smooth.pull_back(in_row_order(found.G)))
-        gradient[batch, -1] = trace * np.exp(parameters[batch, -1])
+        theta, own = parameters[batch], mask[batch]
+        with hopeful():
+            told = _told(target, kernel, theta, own, differentiate)
+        failed = np.isinf(told[:, 0])
+        if failed.any() and not is_numpy(target.X):  # there it was not even tried to mend them
+            told[failed] = _told(target, kernel, theta[failed], own[failed], differentiate)
+        value[batch], gradient[batch] = told[:, 0], told[:, 1:]
     return Value(value, gradient)
+
+
+def _told(
+    target: Target, kernel: Kernel, parameters: Host, mask: Mask, differentiate: Differentiate
+) -> Host:
+    """Return value and gradient of all lanes, `(b, 1 + p)`, in one transfer from a device."""
+    smooth, diagonal = _prior(target, kernel, parameters, mask)
+    found = differentiate(target, smooth, diagonal)
+    xp = namespace(found.G)
+    trace = xp.linalg.trace(found.G)
+    parts = [found.value[:, None], smooth.pull_back(in_row_order(found.G)), trace[:, None]]
+    if is_numpy(found.G):
+        told, failed = np.concatenate(parts, axis=1), flags(found.failed)
+    else:
+        whole = to_host(xp.concat([*parts, like(found.failed, found.G)[:, None]], axis=1))
+        told, failed = whole[:, :-1].copy(), whole[:, -1] > 0.0
+    told[:, -1] *= np.exp(parameters[:, -1])
+    told[failed, 0], told[failed, 1:] = np.inf, 0.0
+    return told

@@ -12,6 +12,7 @@ from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import PRIOR, Family, family_of
+from gpproj.projection.linear import project_linear, refuse_options
 from gpproj.projection.solving import (
     OBJECTIVES,
     Learn,
@@ -23,7 +24,7 @@ from gpproj.projection.solving import (
     solve_null,
 )
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import Clusters, Reference, check_clusters
+from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 
 
 def project(
@@ -36,7 +37,7 @@ def project(
     kernel: Kernel | None = None,
     n_jobs: int | None = 1,
 ) -> Submodel:
-    """Project a reference onto a Gaussian process on some of its inputs.
+    """Project a reference onto a Gaussian process, or a linear model, on some of its inputs.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def project(
     Returns
     -------
     Submodel
+        Of a linear reference a `LinearSubmodel`: every draw is projected by itself, and `learn`,
+        `prior`, `clusters` and `kernel` have no meaning.
 
     Examples
     --------
@@ -76,6 +79,9 @@ def project(
     check_learn(learn)
     check_clusters(clusters)
     check_jobs(n_jobs)
+    if isinstance(reference, LinearReference):
+        refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
+        return project_linear(reference, inputs)
     positions = reference.training.positions(inputs)
     family = family_of(reference, kernel, prior)
     with one_blas_thread():

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from gpproj.inference.features import Evidence, Features, Rows, Small, evidence_of, small
 from gpproj.kernels import Kernel, Mask
-from gpproj.linalg import Array, Host, is_numpy, like, namespace, to_host, transpose
+from gpproj.linalg import Array, Host, flags, is_numpy, like, namespace, to_host, transpose
 from gpproj.projection.values import Value
 from gpproj.reference import Target
 
@@ -81,7 +81,7 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
         trace = trace - xp.sum(M.inverse * C, axis=(1, 2))
         value = 0.5 * to_host(trace + M.log_det + sums.log_det - target.log_det - n)
         failed = features.failed | sites.small.failed | M.failed
-        errors[lanes] = np.where(failed, np.inf, value)
+        errors[lanes] = np.where(flags(failed), np.inf, value)
     return errors
 
 
@@ -215,7 +215,7 @@ def _evaluate(
             G_Phi, diagonal = found.derivative(rows)
             total.add(rows, G_Phi, diagonal, diagonal)
             trace = trace + namespace(diagonal).sum(diagonal, axis=-1)
-        value[batch] = np.where(found.failed, np.inf, to_host(found.value))
+        value[batch] = np.where(flags(found.failed), np.inf, to_host(found.value))
         gradient[batch, :-1] = total.total()
         gradient[batch, -1] = to_host(trace) * np.exp(parameters[batch, -1])
     return Value(value, gradient)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from gpproj.reference.conditioning import condition
+from gpproj.reference.conjugate import sample_linear
 from gpproj.reference.draws import Clusters, Draws, check_clusters
 from gpproj.reference.fitting import fit
 from gpproj.reference.foreign import ForeignReference, Shrinkage, from_draws, from_moments
+from gpproj.reference.linear import LinearReference, from_linear_draws
+from gpproj.reference.linear_draws import Aim, LinearDraws, LinearPredictive, Link, refuse_saving
 from gpproj.reference.model import Reference
 from gpproj.reference.sampling import sample
 from gpproj.reference.target import Share, Target
 
 __all__ = [
+    "Aim",
     "Clusters",
     "Draws",
     "ForeignReference",
+    "LinearDraws",
+    "LinearPredictive",
+    "LinearReference",
+    "Link",
     "Reference",
     "Share",
     "Shrinkage",
@@ -22,6 +30,9 @@ __all__ = [
     "condition",
     "fit",
     "from_draws",
+    "from_linear_draws",
     "from_moments",
+    "refuse_saving",
     "sample",
+    "sample_linear",
 ]

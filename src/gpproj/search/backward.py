@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -12,9 +13,10 @@ from gpproj.execute import Progress, check_jobs
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, family_of, project_positions
-from gpproj.reference import Clusters, Reference, check_clusters
+from gpproj.projection import PRIOR, family_of, project_positions, refuse_options
+from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.forward import check_strategy
+from gpproj.search.linear import linear_backward
 from gpproj.search.path import SearchPath, ends, relative
 from gpproj.search.race import race
 from gpproj.search.step import Field, exhaust, gains, recorded, winner
@@ -69,12 +71,27 @@ def backward_search(
     forced, units = units_of(reference, groups, always, costs)
     if not 0 <= min_inputs <= len(units):
         raise ValueError(f"min_inputs must be from 0 to {len(units)}, got {min_inputs!r}")
+    steps = len(units) - min_inputs
+    if isinstance(reference, LinearReference):
+        refuse_options(prior=prior, clusters=clusters, kernel=kernel)
+        return replace(
+            linear_backward(reference, forced, units, steps, n_jobs, progress),
+            recipe=partial(
+                backward_search,
+                min_inputs=min_inputs,
+                strategy=strategy,
+                progress=False,
+                groups=groups,
+                always=always,
+                costs=costs,
+            ),
+        )
     family = family_of(reference, kernel, prior)
     stay, removed, tried = list(units), [], []
-    steps = len(units) - min_inputs
     hopes = {unit.name: np.inf for unit in units}
     with Progress("backward search", steps, enabled=progress) as display, one_blas_thread():
-        null, full_error = ends(reference, family)
+        null, full = ends(reference, family)
+        full_error = full.projection_error
         chosen = (*forced, *(position for unit in units for position in unit.positions))
         projections = [project_positions(reference, family, chosen)]
         for step in range(1, steps + 1):

@@ -15,13 +15,15 @@ from gpproj.execute import Progress, check_jobs, time_text
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Family, family_of, project_positions
+from gpproj.projection import PRIOR, Family, family_of, project_positions, refuse_options
 from gpproj.projection.objective import posterior_divergence
-from gpproj.reference import Clusters, Reference, check_clusters
+from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
+from gpproj.search.linear import linear_forward
 from gpproj.search.path import SearchPath, ends
 from gpproj.search.race import evaluations_expected, race
 from gpproj.search.step import Candidate, Field, exhaust, recorded, winner, worth
+from gpproj.search.subset import on_all_rows, on_some_rows, rows_to_search
 from gpproj.search.units import Inputs, Unit, held_groups, prefiltered, steps_of, units_of
 
 PER_PROJECTION = 80
@@ -47,6 +49,8 @@ def forward_search(
     clusters: Clusters = None,
     kernel: Kernel | None = None,
     prefilter: tuple[str, int] | None = None,
+    search_rows: int | None = None,
+    random_state: int | None = 0,
     extend: SearchPath | None = None,
 ) -> SearchPath:
     """Add inputs one by one, each time the one that leaves the smallest projection error.
@@ -84,6 +88,11 @@ def forward_search(
     prefilter : (method, count), optional
         Consider only the `count` inputs (or groups) that `gpproj.relevance` with this method puts
         first, such as `("kl", 30)`: cheap, but what it leaves out is never looked at again.
+    search_rows : int, optional
+        Compare candidates on a random choice of that many rows, and project only the winners on
+        all of them. `path.summary()` then has the relative errors of both; all rows when left out.
+    random_state : int, optional
+        Of that choice.
     extend : SearchPath, optional
         A path of the same reference and settings to go on from; a checkpoint that is there already
         comes first.
@@ -91,6 +100,9 @@ def forward_search(
     Returns
     -------
     SearchPath
+        Of linear submodels if the reference is linear. Its searches take little time: `checkpoint`,
+        `prefilter`, `search_rows` and `extend` are not offered for it, and `prior`, `clusters` and
+        `kernel` have no meaning.
 
     Examples
     --------
@@ -107,10 +119,36 @@ def forward_search(
     _check_fraction(stop_below)
     always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
+    if isinstance(reference, LinearReference):
+        refuse_options(prior=prior, clusters=clusters, kernel=kernel)
+        refuse_options(checkpoint=checkpoint, prefilter=prefilter, extend=extend)
+        refuse_options(search_rows=search_rows)
+        steps = steps_of(max_inputs, len(units))
+        linear = linear_forward(
+            reference, forced, units, steps, strategy, stop_below, n_jobs, progress
+        )
+        return replace(
+            linear,
+            recipe=partial(
+                forward_search,
+                max_inputs=len(linear.units),
+                strategy=strategy,
+                progress=False,
+                groups=groups,
+                always=always,
+                costs=costs,
+            ),
+        )
     if prefilter is not None:
         units = prefiltered(reference, units, prefilter)
     steps = steps_of(max_inputs, len(units))
     family = family_of(reference, kernel, prior)
+    everything = reference
+    if search_rows is not None:
+        if extend is not None:
+            raise ValueError("search_rows: a path on all rows cannot be extended on some of them")
+        rows = rows_to_search(reference.training.n, search_rows, random_state)
+        reference = on_some_rows(reference, rows)
     saved = None
     if checkpoint is not None:
         settings = fingerprint(reference, family, strategy, forced, units)
@@ -137,6 +175,8 @@ def forward_search(
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
+        if search_rows is not None:
+            path = on_all_rows(path, everything)
     again = partial(
         forward_search,
         max_inputs=len(path.units),
@@ -149,6 +189,8 @@ def forward_search(
         clusters=clusters,
         kernel=kernel,
         prefilter=prefilter,
+        search_rows=search_rows,
+        random_state=random_state,
     )
     recipe = again if extend is None else partial(extended_again, begun=extend.recipe, again=again)
     return replace(path, clusters=clusters, recipe=recipe)
@@ -190,9 +232,9 @@ def _resumed(
 
 def _beginning(reference: Reference, family: Family, forced: tuple[int, ...]) -> SearchPath:
     """Return the path before its first step."""
-    null, full_error = ends(reference, family)
+    null, full = ends(reference, family)
     first = project_positions(reference, family, forced, parent=null) if forced else null
-    errors = null.projection_error, full_error
+    errors = null.projection_error, full.projection_error
     return SearchPath(reference, family, (), (first,), *errors, forced)
 
 

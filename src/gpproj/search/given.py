@@ -8,8 +8,9 @@ from functools import partial
 
 from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Learn, check_learn, family_of
-from gpproj.reference import Clusters, Reference, check_clusters
+from gpproj.projection import PRIOR, Learn, check_learn, family_of, refuse_options
+from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
+from gpproj.search.linear import linear_path
 from gpproj.search.path import SearchPath, path_along
 from gpproj.search.units import Unit, steps_of
 from gpproj.sensitivity import relevance
@@ -61,8 +62,13 @@ def project_path(
         named = list(values.sort_values(ascending=False, kind="stable").index)
     positions = reference.training.positions(named)
     positions = positions[: steps_of(max_inputs, len(positions))]
-    family = family_of(reference, kernel, prior)
     units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
+    if isinstance(reference, LinearReference):
+        refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
+        found = linear_path(reference, units)
+        own = order if isinstance(order, str) else found.order
+        return replace(found, recipe=partial(project_path, order=own, max_inputs=len(units)))
+    family = family_of(reference, kernel, prior)
     path = path_along(reference, family, units, (), learn, clusters)
     recipe = partial(
         project_path,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from gpproj.execute import run
 from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Family, family_of, project_positions
-from gpproj.reference import Reference
+from gpproj.projection import PRIOR, Family, family_of, project_positions, refuse_options
+from gpproj.reference import LinearReference, Reference
+from gpproj.search.linear import linear_leave_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +51,14 @@ def leave_input_out(
     """
     import pandas as pd
 
-    family = family_of(reference, kernel, prior)
-    everything = range(reference.training.d)
-    remaining = [tuple(k for k in everything if k != left) for left in everything]
-    errors = run(partial(_error, reference, family), remaining, n_jobs)
+    if isinstance(reference, LinearReference):
+        refuse_options(prior=prior, kernel=kernel)
+        errors = linear_leave_out(reference, n_jobs)
+    else:
+        family = family_of(reference, kernel, prior)
+        everything = range(reference.training.d)
+        remaining = [tuple(k for k in everything if k != left) for left in everything]
+        errors = run(partial(_error, reference, family), remaining, n_jobs)
     return pd.Series(errors, index=list(reference.feature_names), name="projection_error")
 
 

@@ -49,6 +49,15 @@ class Tried(NamedTuple):
     """Whether it was optimised to convergence."""
 
 
+class Searched(NamedTuple):
+    """What a search on some of the rows has seen."""
+
+    rows: int
+    """How many."""
+    relative_errors: tuple[float, ...]
+    """At each size, on these rows."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchPath:
     """Submodels of growing size, the null model first (or the inputs that are always in).
@@ -78,6 +87,8 @@ class SearchPath:
     """How many Gaussian processes each submodel is a mixture of; see `gpproj.project`."""
     recipe: Callable[[Reference], SearchPath] | None = None
     """Makes a path of the same length from another reference in the same way."""
+    searched: Searched | None = None
+    """What the search has seen, if it saw some of the rows only; errors are those of all rows."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -135,12 +146,7 @@ class SearchPath:
         -------
         Submodel
         """
-        try:
-            steps = operator.index(size)
-        except TypeError:
-            raise TypeError(f"size must be a whole number of steps, got {size!r}") from None
-        if not 0 <= steps < len(self):
-            raise IndexError(f"size must be from 0 to {len(self) - 1}, got {steps}")
+        steps = self._steps(size)
         check_clusters(clusters)
         if (steps, clusters) not in self._submodels:
             entered = (position for unit in self.units[:steps] for position in unit.positions)
@@ -150,6 +156,16 @@ class SearchPath:
                     self.reference, self.family, found, positions, clusters, self.learn, n_jobs
                 )
         return self._submodels[steps, clusters]
+
+    def _steps(self, size: int) -> int:
+        """Return a number of steps that was taken, or say which ones were."""
+        try:
+            steps = operator.index(size)
+        except TypeError:
+            raise TypeError(f"size must be a whole number of steps, got {size!r}") from None
+        if not 0 <= steps < len(self):
+            raise IndexError(f"size must be from 0 to {len(self) - 1}, got {steps}")
+        return steps
 
     @cached_property
     def _submodels(self) -> dict[tuple[int, Clusters], Submodel]:
@@ -181,7 +197,8 @@ class SearchPath:
         DataFrame
             Indexed by size: the input added, the projection error, the relative error, the
             posterior divergence, the extra standard deviation in units of the target, and whether
-            the optimisation converged.
+            the optimisation converged. After a search on some of the rows, the relative error
+            there stands beside the one of all rows: where they differ, more rows are needed.
         """
         import pandas as pd
 
@@ -191,6 +208,7 @@ class SearchPath:
             "input": ["", *self.order],
             "error": self.errors,
             "relative_error": self.relative_errors,
+            **({} if self.searched is None else {"searched": self.searched.relative_errors}),
             "posterior_kl": [found.posterior_kl for found in self.projections],
             "extra_sd": extra,
             "converged": [found.converged for found in self.projections],
@@ -239,7 +257,7 @@ def path_along(
 ) -> SearchPath:
     """Return the submodels along a given order, each with the one before it as its parent."""
     with one_blas_thread():
-        null, full_error = ends(reference, family, learn)
+        null, full = ends(reference, family, learn)
         chosen, found = always, [null]
         if always:
             found = [project_positions(reference, family, always, learn, null)]
@@ -252,7 +270,7 @@ def path_along(
         units=units,
         projections=tuple(found),
         null_error=null.projection_error,
-        full_error=full_error,
+        full_error=full.projection_error,
         always=always,
         learn=learn,
         clusters=clusters,
@@ -263,7 +281,7 @@ class Ends(NamedTuple):
     """The two submodels that relative errors are measured between."""
 
     null: Projection
-    full_error: float
+    full: Projection
 
 
 def ends(reference: Reference, family: Family, learn: Learn = "projection") -> Ends:
@@ -272,4 +290,4 @@ def ends(reference: Reference, family: Family, learn: Learn = "projection") -> E
         null = solve_null(reference.target, family, learn)
         everything = tuple(range(reference.training.d))
         full = project_positions(reference, family, everything, learn)
-        return Ends(null, full.projection_error)
+        return Ends(null, full)

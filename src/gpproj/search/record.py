@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpproj.projection import Family, Projection
 from gpproj.reference import Reference
-from gpproj.search.path import SearchPath, Tried
+from gpproj.search.path import Searched, SearchPath, Tried
 from gpproj.search.units import Unit
 from gpproj.store import Stored
 
@@ -33,6 +33,7 @@ def record_of(path: SearchPath) -> Stored:
             for found in path.projections
         ],
         "tried": [list(one) for one in path.tried],
+        "searched": None if path.searched is None else list(path.searched),
     }
     arrays: dict[str, NDArray[Any]] = {}
     for size, found in enumerate(path.projections):
@@ -82,4 +83,9 @@ def path_of(
         full_error=content["full_error"],
         always=always,
         tried=tuple(Tried(*one) for one in content["tried"]),
+        searched=_searched(content.get("searched")),
     )
+
+
+def _searched(found: Any) -> Searched | None:
+    return None if found is None else Searched(found[0], tuple(found[1]))

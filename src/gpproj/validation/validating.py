@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
-from gpproj.reference import ForeignReference, Reference
+from gpproj.reference import ForeignReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
 from gpproj.validation.folds import Fold, folds_of, leave_one_out_folds, validate_folds
 from gpproj.validation.keeping import Keeper, fingerprint
+from gpproj.validation.linear import linear_loo
 from gpproj.validation.loo import validate_loo
 from gpproj.validation.result import Search, Validation
 from gpproj.validation.scores import joined
@@ -50,7 +51,8 @@ def validate(
         forward search with the default settings when left out.
     method : {"loo", "kfold"}, optional
         Leave out one row at a time, or one fold. K-fold when left out if the reference has fixed
-        hyperparameters, leave-one-out if it has posterior draws.
+        hyperparameters, leave-one-out if it has posterior draws; K-fold of linear references that
+        can be refitted.
     folds : int, splitter or iterable of (train, test)
         Of K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
         classes have about the same share of each class, those of counts about the same share of
@@ -131,7 +133,10 @@ def validate(
 def _by_weights(
     path: SearchPath, points: NDArray[np.intp], held: bool, n_jobs: int | None, progress: bool
 ) -> Validation:
-    found = validate_loo(path.reference, path, points, held, n_jobs, progress)
+    if isinstance(path.reference, LinearReference):
+        found = linear_loo(path.reference, path, points, n_jobs, progress)
+    else:
+        found = validate_loo(path.reference, path, points, held, n_jobs, progress)
     refitted = tuple(found.refitted.tolist())
     own = (path.order,)
     return Validation(path.reference, path, "loo", "once", found.scores, own, found.k_hat, refitted)
@@ -186,8 +191,13 @@ def _plan(
             f'method="loo" needs the hyperparameters of the reference, and one made by '
             f'{reference.source} has none; use "kfold"'
         )
+    if method == "loo" and search != "inside" and _drawn_sparse(reference):
+        raise ValueError(
+            'method="loo" of posterior draws needs whole covariance matrices, and this reference '
+            'has inducing points; use "kfold"'
+        )
     if method is None:
-        method = "loo" if reference.draws.count > 1 else "kfold"
+        method = _usual_method(reference)
     if method not in ("loo", "kfold"):
         raise ValueError(f'method must be "loo" or "kfold", got {method!r}')
     if search is None:
@@ -196,6 +206,11 @@ def _plan(
         raise ValueError(f'search must be "inside" or "once", got {search!r}')
     if hyperparameters not in ("updated", "held"):
         raise ValueError(f'hyperparameters must be "updated" or "held", got {hyperparameters!r}')
+    if hyperparameters == "held" and isinstance(reference, LinearReference):
+        raise ValueError(
+            'hyperparameters="held" is for Gaussian processes; a linear reference has none, and '
+            "its draws are weighted anew for every row"
+        )
     if nested and (method, search) != ("kfold", "inside"):
         raise ValueError('nested is for method="kfold" with search="inside"')
     n = reference.training.n
@@ -208,6 +223,19 @@ def _plan(
             raise ValueError(f"points must be a number from 2 to {n}, got {points!r}")
         rows = np.sort(np.random.default_rng(random_state).choice(n, points, replace=False))
     return _Plan(method, search, rows)
+
+
+def _usual_method(reference: Reference) -> Method:
+    if isinstance(reference, LinearReference) and reference.recipe is not None:
+        return "kfold"  # with the search inside, at little cost
+    return "loo" if reference.draws.count > 1 and not _drawn_sparse(reference) else "kfold"
+
+
+def _drawn_sparse(reference: Reference) -> bool:
+    """Say whether there are draws of hyperparameters, and inducing points for each of them."""
+    if isinstance(reference, LinearReference) or reference.draws.count == 1:
+        return False
+    return reference.problem.inducing is not None
 
 
 @dataclass(frozen=True)

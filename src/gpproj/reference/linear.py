@@ -1,0 +1,336 @@
+"""`LinearReference`: posterior draws of a linear model, and `from_linear_draws` that makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from gpproj.data import TrainingSet
+from gpproj.data.checks import finite
+from gpproj.data.frames import is_frame, read, read_columns
+from gpproj.inference import Conditioned, Latent, LeaveOneOut, Sites, method_of
+from gpproj.kernels import Constant, Kernel, Linear
+from gpproj.linalg import DenseCovariance, Host, like, to_host
+from gpproj.reference.conditioning import problem_of, training_for
+from gpproj.reference.draws import Clusters, Draws, mean_sites, smoothed
+from gpproj.reference.linear_draws import FAMILIES, LinearDraws, LinearPredictive
+from gpproj.reference.model import Reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Refit: TypeAlias = Callable[..., Reference]
+"""From other data to a reference of the same kind."""
+
+LARGEST = 700.0
+"""Logarithm of the largest rate that has a meaning."""
+
+FEWEST = 25
+"""Draws below which their weights say nothing about single observations."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearReference(LinearPredictive, Reference):
+    """A linear model on all inputs, known by posterior draws of its weights.
+
+    Made by `gpproj.from_linear_draws` and `gpproj.sample_linear`, not by hand. It is projected
+    draw by draw, without any kernel (the paper's section 3.1). `weights`, `intercept`,
+    `noise_draws` and all predictions are in the user's units.
+    """
+
+    linear: LinearDraws = field(kw_only=True)
+    """The draws, on the model's scale."""
+    source: str = field(kw_only=True)
+    """The function that made it."""
+
+    @cached_property
+    def latent(self) -> Latent:
+        """Moments of the latent function at the training inputs over the draws, model's scale."""
+        problem, linear = self.problem, self.linear
+        values = self.training_values
+        mean = linear.weights @ values
+        away = np.sqrt(linear.weights)[:, None] * (values - mean)
+        sites = []
+        if linear.noise is None:
+            y, offset = problem.observed(linear.likelihood)[1:]
+            for f in values:
+                first, second, _ = linear.likelihood.derivatives(y, f + offset)
+                sites.append(Sites(-second, first - second * f))
+        return Latent(
+            like(mean, problem.X),
+            DenseCovariance(like(away.T @ away, problem.X)),
+            linear.likelihood,
+            mean_sites(problem, linear.likelihood, sites, linear.weights),
+        )
+
+    @cached_property
+    def training_values(self) -> Host:
+        """The latent function of every draw at the training inputs, model's scale, `(s, n)`."""
+        return self.linear.values(to_host(self.training.X))
+
+    @property
+    def training_offset(self) -> Host:
+        """What is added to it in the likelihood, `(n,)`."""
+        offset = self.training.offset
+        return np.zeros(self.training.n) if offset is None else to_host(offset)
+
+    def log_weights(self) -> tuple[Host, Host]:
+        """Return log weights of the draws without each target, and their Pareto k.
+
+        The posterior without the i-th target weighs draw s by 1 / p(y_i | draw s);
+        Pareto-smoothed and normalised.
+
+        Returns
+        -------
+        array `(s, n)`, array `(n,)`
+        """
+        if self.linear.count < FEWEST:
+            raise ValueError(
+                f"leave-one-out weighs the draws anew for every target, and {self.linear.count} "
+                f"are too few: at least {FEWEST} are needed"
+            )
+        X, y = to_host(self.training.X), to_host(self.training.y)
+        density = self.linear.log_likelihood(X, y, self.training_offset)
+        return smoothed(np.log(self.linear.weights)[:, None] - density)
+
+    def loo(self) -> LeaveOneOut:
+        """Predict every training target from all the others, the draws weighted anew for each.
+
+        Returns
+        -------
+        LeaveOneOut
+            `mean`, `variance` (of `y`, noise included) and `log_density`, each `(n,)`.
+        """
+        log_weights, _ = self.log_weights()
+        linear, offset = self.linear, self.training_offset
+        X, y = to_host(self.training.X), to_host(self.training.y)
+        weights, means = np.exp(log_weights), linear.means(X, offset)
+        mean = np.sum(weights * means, axis=0)
+        variance = np.sum(weights * (linear.spread(means) + (means - mean) ** 2), axis=0)
+        density = np.logaddexp.reduce(log_weights + linear.log_likelihood(X, y, offset), axis=0)
+        mean, variance = self.columns.response(mean, variance)
+        density = self.training.scaling.restore_log_density(density)
+        return LeaveOneOut(*(like(part, self.training.X) for part in (mean, variance, density)))
+
+    def refit(self, X: Any, y: Any, exposure: Any = None) -> LinearReference:
+        """Return a reference of other data, made by the same recipe."""
+        if self.recipe is None:
+            raise ValueError(
+                f"this reference cannot be refitted, which folds need: {self.source} was called "
+                "without refit="
+            )
+        found = super().refit(X, y, exposure)
+        if not isinstance(found, LinearReference):
+            raise TypeError(f"refit must return a linear reference, as this one is; got {found!r}")
+        return found
+
+    @property
+    def kernel(self) -> Kernel:
+        """Not known: an AttributeError."""
+        raise self._unknown("kernel")
+
+    @property
+    def model_kernel(self) -> NoReturn:
+        """Not known: an AttributeError."""
+        raise self._unknown("kernel")
+
+    @property
+    def known_parameters(self) -> None:
+        """Log parameters of the kernel: there is none."""
+        return None
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        """Not known: an AttributeError."""
+        raise self._unknown("log marginal likelihood")
+
+    @property
+    def target(self) -> NoReturn:
+        """What projections of Gaussian processes are held to: an AttributeError."""
+        raise self._unknown("Gaussian process behind it")
+
+    @property
+    def _central(self) -> Conditioned:
+        raise self._unknown("Gaussian process behind it")
+
+    def ard_relevance(self) -> pd.Series[float]:
+        """Not known: an AttributeError."""
+        raise self._unknown(
+            'length-scales; see gpproj.leave_input_out, or gpproj.relevance with method="kl"'
+        )
+
+    def partition(self, clusters: Clusters) -> NoReturn:
+        """Draws of linear models are projected one by one: an AttributeError."""
+        raise self._unknown("clusters: every draw is projected by itself")
+
+    @property
+    def _positions(self) -> list[int]:
+        return list(range(self.training.d))
+
+    def _unknown(self, what: str) -> AttributeError:
+        return AttributeError(f"a linear reference has no {what}")
+
+    def __repr__(self) -> str:
+        """Name the sizes and the family."""
+        if self.linear.noise is None:
+            told = f"family={self.family}"
+        else:
+            told = f"noise sd={np.sqrt(self.noise_variance):.4g}"
+        return (
+            f"LinearReference(n={self.training.n}, inputs={self.training.d}, "
+            f"draws={self.linear.count}, {told})"
+        )
+
+
+def from_linear_draws(
+    X: Any,
+    y: Any,
+    weights: Any,
+    noise_variance: Any = None,
+    family: str = "gaussian",
+    *,
+    intercept: Any = None,
+    exposure: Any = None,
+    refit: Refit | None = None,
+) -> LinearReference:
+    """Make a reference of posterior draws of a linear or generalised linear model.
+
+    Its latent function is `X @ weights[s] + intercept[s]` in draw s. Projections are draw by draw:
+    in closed form for Gaussian noise, by iteratively reweighted least squares for classes and
+    counts.
+
+    Parameters
+    ----------
+    X : frame or array `(n, d)`
+        In the units that the weights belong to.
+    y : array `(n,)`
+        Real numbers, labels of two classes, or counts, as the family says.
+    weights : frame or array `(s, d)`
+        One row for each draw. A frame is read by column name.
+    noise_variance : float or array `(s,)`
+        Draws of the noise variance, in squared units of `y`. Classes and counts have none.
+    family : {"gaussian", "binomial", "poisson"}
+        "binomial" is for two classes, with a logit link: the linear function is the log odds of
+        the second class in the sorted order of the labels. "poisson" is for counts, with a log
+        link.
+    intercept : float or array `(s,)`, optional
+        Draws of the intercept; zero when left out. Submodels always have one.
+    exposure : array `(n,)`, optional
+        Of counts: what each rate is multiplied by.
+    refit : callable, optional
+        From other data (X, y, and exposure if there is one; classes as 0 and 1) to a reference of
+        the same kind. Without it there is no K-fold validation.
+
+    Returns
+    -------
+    LinearReference
+
+    Examples
+    --------
+    >>> import gpproj
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> weights = np.array([[2.0, 0.0, 1.0], [2.1, 0.1, 0.9]])
+    >>> ref = gpproj.from_linear_draws(X, X @ weights[0], weights, [0.5, 0.6], intercept=1.0)
+    >>> gpproj.forward_search(ref, progress=False).order
+    ('x0', 'x2', 'x1')
+    """
+    if family not in FAMILIES:
+        known = ", ".join(f'"{name}"' for name in FAMILIES)
+        raise ValueError(f"family must be one of {known}; got {family!r}")
+    training = training_for(X, y, FAMILIES[family][0], True, exposure)
+    slopes = _read_weights(weights, training)
+    count = slopes.shape[0]
+    noise = _read_noise(noise_variance, family, count)
+    constant = np.zeros(count) if intercept is None else _each("intercept", intercept, count)
+    scaling = training.scaling
+    unit = float(scaling.target_scale)
+    centre = constant + slopes @ to_host(scaling.input_mean) - scaling.target_mean
+    linear = LinearDraws(
+        family,
+        slopes * to_host(scaling.input_scale) / unit,
+        centre / unit,
+        None if noise is None else noise / unit**2,
+        np.full(count, 1.0 / count),
+    )
+    return linear_reference(training, linear, refit, "from_linear_draws")
+
+
+def linear_reference(
+    training: TrainingSet, linear: LinearDraws, recipe: Refit | None, source: str
+) -> LinearReference:
+    """Return a reference of draws on the model's scale.
+
+    Parameters
+    ----------
+    training : TrainingSet
+    linear : LinearDraws
+        Of all inputs.
+    recipe : callable or None
+    source : str
+        The function that makes it.
+    """
+    likelihood = linear.likelihood
+    logs = np.empty((linear.count, 0)) if linear.noise is None else np.log(linear.noise)[:, None]
+    parameters = np.column_stack([linear.slopes, linear.intercept, logs])
+    structure = Constant() + Linear()
+    problem = problem_of(training, structure, likelihood, method_of("auto", likelihood), 0.0)
+    draws = Draws(parameters, linear.weights)
+    reference = LinearReference(training, problem, draws, recipe, linear=linear, source=source)
+    eta = reference.training_values + reference.training_offset
+    if not np.all(np.isfinite(eta)):
+        raise ValueError("weights are too large: the linear function overflows at X")
+    if linear.family == "poisson" and eta.max() > LARGEST:
+        raise ValueError(
+            f"weights are too large: the logarithm of a rate is {eta.max():.4g}, and rates above "
+            f"exp({LARGEST:.0f}) overflow"
+        )
+    return reference
+
+
+def _read_weights(weights: Any, training: TrainingSet) -> Host:
+    names = training.feature_names
+    found = (
+        read_columns(weights, names, "weights") if is_frame(weights) else read(weights, "weights")
+    )
+    values = to_host(found)
+    if values.ndim != 2 or values.shape[1] != training.d or not values.shape[0]:
+        raise ValueError(
+            f"weights must have one row for each draw and one column for each of the {training.d} "
+            f"inputs; saw the shape {values.shape}"
+        )
+    finite(values, "weights", names)
+    return values
+
+
+def _read_noise(noise_variance: Any, family: str, count: int) -> Host | None:
+    if family != "gaussian":
+        if noise_variance is not None:
+            raise ValueError(f'noise_variance is for family="gaussian"; {family!r} has none')
+        return None
+    if noise_variance is None:
+        raise ValueError("noise_variance is missing: Gaussian noise has one")
+    noise = _each("noise_variance", noise_variance, count)
+    if np.any(noise <= 0.0):
+        raise ValueError(f"noise_variance must be positive; saw {noise.min():g}")
+    return noise
+
+
+def _each(name: str, values: Any, count: int) -> Host:
+    """Read one number for all draws, or one for each."""
+    found = to_host(read(values, name))
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim == 0:
+        found = np.full(count, float(found))
+    if found.shape != (count,):
+        raise ValueError(
+            f"{name} must be a number, or one for each of the {count} draws; "
+            f"saw the shape {found.shape}"
+        )
+    finite(found, name)
+    return found

@@ -1,0 +1,358 @@
+"""Linear models as draws of their weights: how they predict, as references and as submodels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, xlogy
+
+from gpproj.data import new_target
+from gpproj.kernels import Constant, Linear
+from gpproj.likelihoods import Bernoulli, Gaussian, Likelihood, Poisson
+from gpproj.linalg import Array, Host, like, to_host
+from gpproj.prediction import Component, LatentPredictor, Prediction, Predictive
+
+
+class Aim(NamedTuple):
+    """Linear predictors that others are compared with, `(s, n)` each."""
+
+    eta: Host
+    mean: Host
+    """Of y."""
+    absent: Host
+    """Of classes, one less the mean."""
+    entropy: Host
+    """Of classes."""
+
+    def take(self, draws: slice | NDArray[np.intp]) -> Aim:
+        """Return those of some draws."""
+        return Aim(*(part[draws] for part in self))
+
+
+class Link(NamedTuple):
+    """What a likelihood with its canonical link says of linear predictors, elementwise."""
+
+    mean: Callable[[Host], Host]
+    """Of y."""
+    variance: Callable[[Host], Host]
+    """Of y, which is the derivative of its mean too."""
+    aim: Callable[[Host], Aim]
+    """What divergences from the distributions at some linear predictors need of them."""
+    divergence: Callable[[Aim, Host], Host]
+    """From these distributions to those at other linear predictors."""
+
+
+def _logit_variance(eta: Host) -> Host:
+    small = np.exp(-np.abs(eta))
+    found: Host = small / (1.0 + small) ** 2
+    return found
+
+
+def _logit_aim(eta: Host) -> Aim:
+    p, absent = expit(eta), expit(-eta)
+    return Aim(eta, p, absent, -xlogy(p, p) - xlogy(absent, absent))
+
+
+def _logit_divergence(aim: Aim, other: Host) -> Host:
+    """Return `p log(1 + exp(-f)) + (1 - p) log(1 + exp(f)) - entropy`; no term of it is large."""
+    found = np.abs(other)
+    np.log(1.0 + np.exp(-found, out=found), out=found)
+    found += np.where(other > 0.0, aim.absent, -aim.mean) * other
+    found -= aim.entropy
+    return np.maximum(found, 0.0, out=found)
+
+
+def _rate(eta: Host) -> Host:
+    with np.errstate(over="ignore"):
+        return np.exp(eta)
+
+
+def _rate_aim(eta: Host) -> Aim:
+    none = np.zeros_like(eta)
+    return Aim(eta, _rate(eta), none, none)
+
+
+def _rate_divergence(aim: Aim, other: Host) -> Host:
+    """Return `m (log m - log q) - m + q` for rates m and q; infinite where q overflows."""
+    away = other - aim.eta
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = aim.mean * (np.expm1(away) - away)
+        # The rate beside a far larger one: the product above may be zero times infinity.
+        found: Host = np.where(away < 30.0, near, np.exp(other))
+    return found
+
+
+LOGIT = Link(expit, _logit_variance, _logit_aim, _logit_divergence)
+LOG = Link(_rate, _rate, _rate_aim, _rate_divergence)
+
+FAMILIES: dict[str, tuple[Likelihood, Link | None]] = {
+    "gaussian": (Gaussian(), None),
+    "binomial": (Bernoulli("logit"), LOGIT),
+    "poisson": (Poisson(), LOG),
+}
+"""Likelihood and link of each family; Gaussian noise needs no link."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDraws:
+    """Linear functions of some inputs and their noise, one for each draw, on the model's scale."""
+
+    family: str
+    """"gaussian", "binomial" (classes, logit link) or "poisson" (log link)."""
+    slopes: Host
+    """`(s, k)`."""
+    intercept: Host
+    """`(s,)`."""
+    noise: Host | None
+    """Variances, `(s,)`; None for classes and counts."""
+    weights: Host
+    """Of the draws, `(s,)`, summing to one."""
+
+    @property
+    def count(self) -> int:
+        """How many draws there are."""
+        return int(self.intercept.shape[0])
+
+    @property
+    def link(self) -> Link | None:
+        """The canonical link; None for Gaussian noise."""
+        return FAMILIES[self.family][1]
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The likelihood, with the mean of its noise variances."""
+        if self.noise is None:
+            return FAMILIES[self.family][0]
+        return Gaussian(float(self.weights @ self.noise))
+
+    def values(self, X: Host) -> Host:
+        """Return the linear functions at `X`, `(s, m)`."""
+        found: Host = self.intercept[:, None] + self.slopes @ X.T
+        return found
+
+    def predict(self, X: Host) -> Prediction:
+        """Return mean and variance of the latent function over the draws, `(m,)` each."""
+        return self._mixed(self.values(X), np.zeros((self.count, 1)))
+
+    def respond(self, X: Host, offset: Host | None = None) -> Prediction:
+        """Return mean and variance of y, `(m,)` each; of classes as 0 and 1."""
+        means = self.means(X, offset)
+        return self._mixed(means, self.spread(means))
+
+    def means(self, X: Host, offset: Host | None = None) -> Host:
+        """Return the mean of y under every draw, `(s, m)`."""
+        return self.means_at(self._shifted(X, offset))
+
+    def means_at(self, eta: Host) -> Host:
+        """Return the mean of y for linear predictors."""
+        return eta if self.link is None else self.link.mean(eta)
+
+    def spread(self, means: Host) -> Host:
+        """Return the variance of y under every draw, given the means, `(s, m)` or `(s, 1)`."""
+        if self.noise is not None:
+            return self.noise[:, None]
+        return means * (1.0 - means) if self.family == "binomial" else means
+
+    def log_likelihood(self, X: Host, y: Host, offset: Host | None = None) -> Host:
+        """Return the log density of targets under every draw, `(s, m)`."""
+        noise = None if self.noise is None else self.noise[:, None]
+        return self.log_likelihood_at(self._shifted(X, offset), y, noise)
+
+    def log_likelihood_at(self, eta: Host, y: Host, noise: Host | None) -> Host:
+        """Return the log density of targets for linear predictors `(s, m)` and noise variances."""
+        if noise is not None:
+            found: Host = -0.5 * ((y - eta) ** 2 / noise + np.log(2.0 * np.pi * noise))
+            return found
+        return self.likelihood.log_likelihood(np.broadcast_to(y, eta.shape), eta)
+
+    def log_density(self, X: Host, y: Host, offset: Host | None = None) -> Host:
+        """Return the log density of targets under the mixture, `(m,)`."""
+        own = self.log_likelihood(X, y, offset) + np.log(self.weights)[:, None]
+        found: Host = np.logaddexp.reduce(own, axis=0)
+        return found
+
+    def averages(self, X: Host, columns: list[int], values: Host) -> Prediction:
+        """Return moments of the average over rows as one input moves, `(k,)` each.
+
+        Parameters
+        ----------
+        X : array `(m, d)`
+            The rows.
+        columns : list of int
+            Which input, in each of k moves.
+        values : array `(k,)`
+            What it is then in all rows.
+        """
+        centre = X.mean(axis=0)
+        start = self.intercept + self.slopes @ centre
+        moved = start[:, None] + self.slopes[:, columns] * (values - centre[columns])
+        return self._mixed(moved, np.zeros((self.count, 1)))
+
+    def _shifted(self, X: Host, offset: Host | None) -> Host:
+        return self.values(X) if offset is None else self.values(X) + offset
+
+    def _mixed(self, mean: Host, variance: Host) -> Prediction:
+        centre = self.weights @ mean
+        with np.errstate(over="ignore", invalid="ignore"):  # of rates that are next to infinite
+            return Prediction(centre, self.weights @ (variance + (mean - centre) ** 2))
+
+
+class LinearPredictive(Predictive):
+    """A reference or a submodel that is a linear model, known by posterior draws.
+
+    Public values are in the user's units: the latent function is `X @ weights[s] + intercept[s]`.
+    """
+
+    linear: LinearDraws
+    """The draws, on the model's scale."""
+
+    @property
+    @abstractmethod
+    def _positions(self) -> list[int]:
+        """Positions of its inputs among all."""
+
+    @property
+    def family(self) -> str:
+        """One of "gaussian", "binomial", "poisson"."""
+        return self.linear.family
+
+    @property
+    def weights(self) -> Host:
+        """Draws of the weights, one column for each input, `(s, k)`."""
+        scaling = self.columns.scaling
+        return self.linear.slopes * (scaling.target_scale / self._input_scale)
+
+    @property
+    def intercept(self) -> Host:
+        """Draws of the intercept, `(s,)`."""
+        scaling = self.columns.scaling
+        shift = self.weights @ to_host(scaling.input_mean)[self._positions]
+        found: Host = scaling.target_mean + scaling.target_scale * self.linear.intercept - shift
+        return found
+
+    @property
+    def noise_draws(self) -> Host:
+        """Draws of the noise variance, in squared units of `y`, `(s,)`.
+
+        Classes and counts have none: that is an AttributeError.
+        """
+        if self.linear.noise is None:
+            raise AttributeError(f"the family {self.family!r} has no noise variance")
+        return self.linear.noise * self.columns.scaling.target_scale**2
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The likelihood, with the mean of the noise variances in squared units of `y`."""
+        return self.linear.likelihood.scaled(float(self.columns.scaling.target_scale) ** 2)
+
+    def predict(self, X: Any) -> Prediction:
+        """Predict the latent function: that of classes and counts on the scale of their link.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs. Frames are read by column name, and other columns are ignored; arrays have
+            all columns of the training data, or those of a submodel in its order.
+
+        Returns
+        -------
+        Prediction
+            `mean` and `variance` over the draws, `(m,)`, in the user's units.
+        """
+        rows, scaling = self._read(X), self.columns.scaling
+        mean, variance = self.linear.predict(to_host(rows))
+        return Prediction(
+            like(scaling.restore_mean(mean), rows), like(scaling.restore_variance(variance), rows)
+        )
+
+    def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
+        """Predict the target, noise included.
+
+        Parameters
+        ----------
+        X : frame or array
+            As for `predict`.
+        exposure : array `(m,)`, optional
+            Of counts: what each rate is multiplied by; one when left out.
+
+        Returns
+        -------
+        Prediction
+            `mean` and `variance` of `y`, `(m,)`: of classes, the probability of the second one and
+            its variance p (1 - p); of counts, the expected count.
+        """
+        rows = self._read(X)
+        found = self.linear.respond(to_host(rows), self._offset(exposure, int(rows.shape[0])))
+        mean, variance = self.columns.response(*found)
+        return Prediction(like(mean, rows), like(variance, rows))
+
+    def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
+        """Return the log predictive density of each new target, `(m,)`.
+
+        Parameters
+        ----------
+        X : frame or array
+            As for `predict`.
+        y : array `(m,)`
+            Classes by the labels that the training data had.
+        exposure : array `(m,)`, optional
+            Of counts: what each rate is multiplied by; one when left out.
+
+        Returns
+        -------
+        array `(m,)`
+            Of the mixture over the draws.
+        """
+        rows = self._read(X)
+        m = int(rows.shape[0])
+        target = to_host(new_target(self.columns, y, m))
+        found = self.linear.log_density(to_host(rows), target, self._offset(exposure, m))
+        return like(self.columns.scaling.restore_log_density(found), rows)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Not offered for linear models: their draws are all there is to keep."""
+        refuse_saving()
+
+    @property
+    def _input_scale(self) -> Host:
+        return to_host(self.columns.scaling.input_scale)[self._positions]
+
+    def _components(self) -> Iterator[Component]:
+        """Return every draw as a Gaussian process that is known without noise.
+
+        One with the kernel `1 + x'x'` that was seen at the origin and at the unit vectors has the
+        mean c + w'x and no variance anywhere.
+        """
+        linear, home = self.linear, self.columns.scaling.input_mean
+        k = linear.slopes.shape[1]
+        kernel = Constant(1.0) + Linear(1.0) if k else Constant(1.0)
+        points, root = np.vstack([np.zeros((1, k)), np.eye(k)]), np.eye(k + 1)
+        root[1:, 0] = -1.0
+        first = linear.intercept - linear.slopes.sum(axis=1)
+        coefficients = np.column_stack([first, linear.slopes])
+        for s, weight in enumerate(linear.weights.tolist()):
+            predictor = LatentPredictor(
+                kernel=kernel,
+                log_parameters=kernel.log_parameters(k),
+                mask=np.ones(k, dtype=np.bool_),
+                X=like(points, home),
+                coefficients=like(coefficients[s], home),
+                root=like(root, home),
+                extra=0.0,
+            )
+            own = linear.likelihood if linear.noise is None else Gaussian(float(linear.noise[s]))
+            yield Component(weight, predictor, own)
+
+
+def refuse_saving() -> NoReturn:
+    """Say that linear models cannot be saved, and what to do instead."""
+    raise NotImplementedError(
+        "linear models, their paths and validations cannot be saved; keep the arrays weights, "
+        "intercept and noise_draws of the reference, and make it again by from_linear_draws"
+    )
