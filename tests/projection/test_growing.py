@@ -21,9 +21,9 @@ def ref():
 def test_a_valley_that_the_parent_does_not_lead_to_is_found(ref):
     family = family_of(ref, None, "weak")
     parent = project_positions(ref, family, (2,))
-    mask = np.array([False, True, True, False])
+    mask = np.array([[False, True, True, False]])
     ways = [enter(ref.target, family, mask, parent), elsewhere(ref.target, family, mask)]
-    by_parent, by_other = (finish(ref.target, family, mask, [way]) for way in ways)
+    by_parent, by_other = (finish(ref.target, family, mask, [way])[0] for way in ways)
     assert by_other.value < by_parent.value - 1.0
     found = project_positions(ref, family, (2, 1), parent=parent)
     assert found.value == pytest.approx(by_other.value, rel=1e-9)
@@ -40,9 +40,9 @@ def test_a_submodel_that_grows_is_never_worse_than_its_parent(ref):
 def test_a_race_runs_from_elsewhere_where_the_plan_says_so(ref, monkeypatch):
     seen = []
 
-    def counted(target, family, mask):
-        seen.append(int(mask.sum()))
-        return elsewhere(target, family, mask)
+    def counted(target, family, masks):
+        seen.extend(int(mask.sum()) for mask in masks)
+        return elsewhere(target, family, masks)
 
     monkeypatch.setattr(race, "elsewhere", counted)
     path = gpproj.forward_search(ref, 2, progress=False)

@@ -13,6 +13,7 @@ from gpproj.projection.projecting import (
     check_learn,
     project,
     project_positions,
+    project_subsets,
 )
 from gpproj.projection.solving import (
     Learn,
@@ -45,6 +46,7 @@ __all__ = [
     "project_clusters",
     "project_draws",
     "project_positions",
+    "project_subsets",
     "refuse_options",
     "solve",
     "solve_null",

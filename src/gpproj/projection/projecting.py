@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -98,14 +98,45 @@ def project_positions(
     warm: Place | None = None,
 ) -> Projection:
     """Return the projection onto inputs given by position; constant inputs are never used."""
-    mask = masks_of([positions], reference.training.d) & np.asarray(reference.training.varying)
-    if not mask.any():
-        null = solve_null(reference.target, family, learn)
-        return null._replace(inputs=masks_of([positions], reference.training.d)[0])
+    return project_subsets(reference, family, [positions], learn, parent, warm)[0]
+
+
+def project_subsets(
+    reference: Reference,
+    family: Family,
+    subsets: Sequence[tuple[int, ...]],
+    learn: Learn = "projection",
+    parent: Projection | None = None,
+    warm: Place | None = None,
+) -> list[Projection]:
+    """Return the projections onto several sets of inputs, all in one batch.
+
+    Parameters
+    ----------
+    reference : Reference
+    family : Family
+    subsets : sequence of tuples of int
+    learn : {"projection", "marginal_likelihood"}
+    parent : Projection, optional
+        A submodel on fewer inputs: where they start from, if it is of the same family.
+    warm : Place, optional
+        One more start, as for `solve`.
+    """
+    target = reference.target
+    asked = masks_of(subsets, reference.training.d)
+    masks = asked & np.asarray(reference.training.varying)
+    some = masks.any(axis=1)
     if parent is not None and parent.kernel == family.kernel:
-        found = grow(reference.target, family, mask[0], parent, learn)
-        return found._replace(inputs=masks_of([positions], reference.training.d)[0])
-    return solve(reference.target, family, mask, learn, parent, warm)[0]
+        found = iter(grow(target, family, masks[some], parent, learn))
+    else:
+        found = iter(solve(target, family, masks[some], learn, parent, warm) if some.any() else [])
+    null = None if some.all() else solve_null(target, family, learn)
+    every = [next(found) if one else null for one in some]
+    return [
+        one._replace(inputs=mask)
+        for one, mask in zip(every, asked, strict=True)
+        if one is not None  # which none of them is
+    ]
 
 
 def check_learn(learn: str) -> None:

@@ -151,10 +151,10 @@ def solve(
 def enter(
     target: Target,
     family: Family,
-    mask: NDArray[np.bool_],
+    masks: NDArray[np.bool_],
     parent: Projection,
     learn: Learn = "projection",
-) -> State:
+) -> list[State]:
     """Begin at a parent's optimum, inputs entering by the better of their ways.
 
     The null model's optimum tells nothing: there the best of the family's own starts is taken.
@@ -163,80 +163,108 @@ def enter(
     ----------
     target : Target
     family : Family
-    mask : bool array `(d,)`
+    masks : bool array `(c, d)`
     parent : Projection
         On fewer inputs, or on others.
     learn : {"projection", "marginal_likelihood"}
+
+    Returns
+    -------
+    list of State
+        Of one lane each, one for each mask.
     """
-    if parent.kernel == family.kernel:
-        starts = family.extended(parent.parameters, parent.active, mask)
-    else:
-        starts = family.starts(mask)
-    ways = begin_in(family, objective_on(target, family, mask, learn), starts)
-    best = ways.keep([int(np.argmin(ways.value))])
-    return replace(best, evaluations=best.evaluations + len(starts) - 1)
+    same = parent.kernel == family.kernel
+    ways = [
+        family.extended(parent.parameters, parent.active, mask) if same else family.starts(mask)
+        for mask in masks
+    ]
+    return _best_begun(target, family, masks, ways, learn)
 
 
 def elsewhere(
-    target: Target, family: Family, mask: NDArray[np.bool_], learn: Learn = "projection"
-) -> State:
+    target: Target, family: Family, masks: NDArray[np.bool_], learn: Learn = "projection"
+) -> list[State]:
     """Begin where the kernel has to explain nearly all: a valley that parents do not lead to."""
-    objective = objective_on(target, family, mask, learn)
-    return begin_in(family, objective, family.flexible_start(mask))
+    return _best_begun(target, family, masks, [family.flexible_start(one) for one in masks], learn)
+
+
+def _best_begun(
+    target: Target,
+    family: Family,
+    masks: NDArray[np.bool_],
+    starts: Sequence[Host],
+    learn: Learn,
+) -> list[State]:
+    """Evaluate the starts of every mask in one batch, and keep the best of each."""
+    if not len(masks):
+        return []
+    owner = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
+    begun = begin_in(family, objective_of(target, family, masks[owner], learn), np.vstack(starts))
+    best = begun.keep(_best_of_each(owner, begun.value, 1)).apart()
+    return [
+        replace(state, evaluations=state.evaluations + len(own) - 1)
+        for state, own in zip(best, starts, strict=True)
+    ]
 
 
 def finish(
     target: Target,
     family: Family,
-    mask: NDArray[np.bool_],
-    states: Sequence[State],
+    masks: NDArray[np.bool_],
+    states: Sequence[Sequence[State]],
     parent: Projection | None = None,
     learn: Learn = "projection",
-) -> Projection:
-    """Run states of one lane each on to convergence, and return the best end.
+) -> list[Projection]:
+    """Run the states of every mask on to convergence, in one batch, and return the best ends.
 
     Parameters
     ----------
     target : Target
     family : Family
-    mask : bool array `(d,)`
-    states : sequence of State
-        Of `objective_on(target, family, mask, learn)`.
+    masks : bool array `(c, d)`
+    states : sequence of sequences of State
+        For each mask, of one lane each.
     parent : Projection, optional
         As for `solve`.
     learn : {"projection", "marginal_likelihood"}
     """
-    objective = objective_on(target, family, mask, learn)
-    ends = advance(objective, joined(states), MAX_ITERATIONS).apart()
-    best = min(ends, key=lambda end: float(end.value[0]))
-    spent = np.array([sum(int(end.evaluations[0]) for end in ends)])
-    found = _projections(target, family, mask[None, :], learn, best.outcome(), spent)[0]
-    return _not_worse(found, parent)
+    if not len(masks):
+        return []
+    owner = np.repeat(np.arange(len(masks)), [len(own) for own in states])
+    objective = objective_of(target, family, masks[owner], learn)
+    together = joined([state for own in states for state in own])
+    end = advance(objective, together, MAX_ITERATIONS)
+    spent = np.zeros(len(masks), dtype=int)
+    np.add.at(spent, owner, end.evaluations)
+    best = end.keep(_best_of_each(owner, end.value, 1)).outcome()
+    found = _projections(target, family, masks, learn, best, spent)
+    return [_not_worse(one, parent) for one in found]
 
 
 def grow(
     target: Target,
     family: Family,
-    mask: NDArray[np.bool_],
+    masks: NDArray[np.bool_],
     parent: Projection,
     learn: Learn = "projection",
-) -> Projection:
-    """Learn the submodel of one subset, from the optimum on fewer inputs and from elsewhere.
+) -> list[Projection]:
+    """Learn the submodels of subsets, from the optimum on fewer inputs and from elsewhere.
 
     Parameters
     ----------
     target : Target
     family : Family
-    mask : bool array `(d,)`
+    masks : bool array `(c, d)`
     parent : Projection
         Of the same family.
     learn : {"projection", "marginal_likelihood"}
     """
-    states = (
-        enter(target, family, mask, parent, learn),
-        elsewhere(target, family, mask, learn),
+    ways = zip(
+        enter(target, family, masks, parent, learn),
+        elsewhere(target, family, masks, learn),
+        strict=True,
     )
-    return finish(target, family, mask, states, parent, learn)
+    return finish(target, family, masks, list(ways), parent, learn)
 
 
 def _projections(

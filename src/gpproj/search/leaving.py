@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpproj.execute import run
+from gpproj.execute import run_in_batches
 from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Family, family_of, project_positions, refuse_options
+from gpproj.projection import PRIOR, Family, family_of, project_subsets, refuse_options
 from gpproj.reference import LinearReference, Reference
 from gpproj.search.linear import linear_leave_out
 
@@ -58,9 +59,12 @@ def leave_input_out(
         family = family_of(reference, kernel, prior)
         everything = range(reference.training.d)
         remaining = [tuple(k for k in everything if k != left) for left in everything]
-        errors = run(partial(_error, reference, family), remaining, n_jobs)
+        errors = run_in_batches(partial(_errors, reference, family), remaining, n_jobs, alike=False)
     return pd.Series(errors, index=list(reference.feature_names), name="projection_error")
 
 
-def _error(reference: Reference, family: Family, positions: tuple[int, ...]) -> float:
-    return project_positions(reference, family, positions).projection_error
+def _errors(
+    reference: Reference, family: Family, subsets: Sequence[tuple[int, ...]]
+) -> list[float]:
+    found = project_subsets(reference, family, subsets)
+    return [one.projection_error for one in found]

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import run, run_in_batches
+from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
 from gpproj.optimise import State, advance, joined
 from gpproj.projection import Projection, elsewhere, enter, finish, masks_of
@@ -118,7 +118,7 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
             runners = [runner._replace(states=(*runner.states, None)) for runner in runners]
         if heat == "go on":
             runners = run_in_batches(partial(_run, field, FURTHER), runners, n_jobs)
-    ends = run(partial(_end, field), _arrived(field, runners, n_jobs), n_jobs)
+    ends = run_in_batches(partial(_ends, field), _arrived(field, runners, n_jobs), n_jobs)
     for u, end in zip(running, ends, strict=True):
         found[u] = Candidate(end.projection_error, end.evaluations, end)
     return found
@@ -182,32 +182,41 @@ class _Runner(NamedTuple):
     def lanes(self) -> list[_Lane]:
         return [_Lane(self.unit, state) for state in self.states]
 
+    def begun(self) -> list[State]:
+        return [state for state in self.states if state is not None]
+
 
 def _start(field: Field, units: Sequence[Unit]) -> list[_Runner]:
     """Run a few iterations from the parent's optimum."""
-    target, family = field.reference.target, field.family
-    states = [enter(target, family, field.mask(unit), field.parent) for unit in units]
+    states = enter(field.reference.target, field.family, _masks(field, units), field.parent)
     runners = [_Runner(unit, (state,)) for unit, state in zip(units, states, strict=True)]
     return _run(field, WARM, runners)
+
+
+def _masks(field: Field, units: Iterable[Unit]) -> NDArray[np.bool_]:
+    """Return the inputs that the units' submodels can use, `(c, d)`."""
+    rows = [field.mask(unit) for unit in units]
+    return np.array(rows).reshape(len(rows), field.reference.training.d)
 
 
 def _run(field: Field, iterations: int, runners: Sequence[_Runner]) -> list[_Runner]:
     """Run candidates on, all lanes of all of them together, and score the better lanes."""
     lanes = chain.from_iterable(runner.lanes() for runner in runners)
     moved = _regrouped(runners, _advance(field, iterations, list(lanes)))
-    return [runner._replace(error=_error(field, runner)) for runner in moved]
+    return [
+        runner._replace(error=error)
+        for runner, error in zip(moved, _errors(field, moved), strict=True)
+    ]
 
 
 def _advance(field: Field, iterations: int, lanes: Sequence[_Lane]) -> list[State]:
     """Run lanes on in one batch; those that begin elsewhere run as far as the others."""
     target, family = field.reference.target, field.family
-    masks = [field.mask(lane.unit) for lane in lanes]
-    states = [
-        elsewhere(target, family, mask) if lane.state is None else lane.state
-        for lane, mask in zip(lanes, masks, strict=True)
-    ]
+    fresh = [lane.unit for lane in lanes if lane.state is None]
+    begun = iter(elsewhere(target, family, _masks(field, fresh)))
+    states = [next(begun) if lane.state is None else lane.state for lane in lanes]
     further = np.array([iterations + WARM * (lane.state is None) for lane in lanes])
-    objective = objective_of(target, family, np.stack(masks))
+    objective = objective_of(target, family, _masks(field, (lane.unit for lane in lanes)))
     return advance(objective, joined(states), further).apart()
 
 
@@ -217,12 +226,16 @@ def _regrouped(runners: Sequence[_Runner], states: Iterable[State]) -> list[_Run
     return [runner._replace(states=tuple(islice(moved, len(runner.states)))) for runner in runners]
 
 
-def _error(field: Field, runner: _Runner) -> float:
-    """Return the projection error of the better lane."""
-    states = [state for state in runner.states if state is not None]
-    best = min(states, key=lambda state: float(state.value[0]))
-    mask = field.mask(runner.unit)[None, :]
-    return float(projection_error(field.reference.target, field.family.kernel, best.x, mask)[0])
+def _errors(field: Field, runners: Sequence[_Runner]) -> list[float]:
+    """Return the projection errors of the better lanes."""
+    best = [min(runner.begun(), key=lambda state: float(state.value[0])) for runner in runners]
+    found = projection_error(
+        field.reference.target,
+        field.family.kernel,
+        np.concatenate([state.x for state in best]),
+        _masks(field, (runner.unit for runner in runners)),
+    )
+    return [float(error) for error in found]
 
 
 def _arrived(field: Field, runners: Sequence[_Runner], n_jobs: int | None) -> list[_Runner]:
@@ -233,15 +246,21 @@ def _arrived(field: Field, runners: Sequence[_Runner], n_jobs: int | None) -> li
 
 
 def _spent(runner: _Runner) -> int:
-    return sum(int(state.evaluations[0]) for state in runner.states if state is not None)
+    return sum(int(state.evaluations[0]) for state in runner.begun())
 
 
-def _end(field: Field, runner: _Runner) -> Projection:
-    """Return the submodel that the better lane has arrived at."""
-    mask, parent = field.mask(runner.unit), None if field.removing else field.parent
-    if not mask.any():  # the null model, which has a kernel of its own
-        null = field.project(runner.unit)
-        return null._replace(evaluations=_spent(runner) + null.evaluations)
-    states = [state for state in runner.states if state is not None]
-    found = finish(field.reference.target, field.family, mask, states, parent)
-    return found._replace(inputs=_asked(field, runner.unit))
+def _ends(field: Field, runners: Sequence[_Runner]) -> list[Projection]:
+    """Return the submodels that the better lanes have arrived at."""
+    masks = _masks(field, (runner.unit for runner in runners))
+    some: NDArray[np.bool_] = np.asarray(masks.any(axis=1))
+    parent = None if field.removing else field.parent
+    states = [runner.begun() for runner, own in zip(runners, some, strict=True) if own]
+    found = iter(finish(field.reference.target, field.family, masks[some], states, parent))
+    ends = []
+    for runner, own in zip(runners, some, strict=True):
+        if own:
+            ends.append(next(found)._replace(inputs=_asked(field, runner.unit)))
+        else:  # the null model, which has a kernel of its own
+            (null,) = field.project([runner.unit])
+            ends.append(null._replace(evaluations=_spent(runner) + null.evaluations))
+    return ends

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import run
+from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.projection import Family, Projection, masks_of, project_positions
+from gpproj.projection import Family, Projection, masks_of, project_subsets
 from gpproj.reference import Reference
 from gpproj.search.path import Tried
 from gpproj.search.units import Unit
@@ -36,13 +36,13 @@ class Field(NamedTuple):
             return (*self.chosen, *unit.positions)
         return tuple(one for one in self.chosen if one not in unit.positions)
 
-    def project(self, unit: Unit) -> Projection:
-        """Return that submodel, optimised from all starts to convergence."""
-        positions = self.positions(unit)
+    def project(self, units: Sequence[Unit]) -> list[Projection]:
+        """Return the submodels of several units, optimised from all starts to convergence."""
+        subsets = [self.positions(unit) for unit in units]
         if not self.removing:
-            return project_positions(self.reference, self.family, positions, parent=self.parent)
+            return project_subsets(self.reference, self.family, subsets, parent=self.parent)
         warm = self.parent.parameters, self.parent.active
-        return project_positions(self.reference, self.family, positions, warm=warm)
+        return project_subsets(self.reference, self.family, subsets, warm=warm)
 
     def mask(self, unit: Unit) -> NDArray[np.bool_]:
         """Return the inputs that it can use, `(d,)`: constant ones are never used."""
@@ -65,7 +65,7 @@ class Candidate(NamedTuple):
 
 def exhaust(field: Field, units: Sequence[Unit], n_jobs: int | None) -> list[Candidate]:
     """Optimise every candidate to convergence, as in the paper."""
-    found = run(field.project, units, n_jobs)
+    found = run_in_batches(field.project, units, n_jobs, alike=False)
     return [Candidate(one.projection_error, one.evaluations, one) for one in found]
 
 
