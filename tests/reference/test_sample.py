@@ -401,7 +401,8 @@ def flat_posterior(oracle, draws, chains, tune):
 
 def check_posterior(logs, known, width):
     errors = np.hypot(
-        [float(az.mcse(column)) for column in np.moveaxis(logs, 2, 0)], known["mcse_mean"]
+        [float(np.squeeze(az.mcse(column))) for column in np.moveaxis(logs, 2, 0)],
+        known["mcse_mean"],
     )
     away = (logs.mean(axis=(0, 1)) - known["mean"]) / errors
     assert np.abs(away).max() < 4

@@ -157,13 +157,14 @@ class Reference(Predictive):
         kinds = {parameter.kind for parameter in parameters}
         relevance: Host = np.zeros(d)
         for parameter, value in zip(parameters, values, strict=True):
+            if parameter.input is None:  # of all inputs alike
+                continue
             if parameter.kind == "lengthscale":
                 score = 1.0 / value
             elif parameter.kind == "slope" and "lengthscale" not in kinds:
                 score = np.sqrt(value)
             else:
                 continue
-            assert parameter.input is not None  # length-scales and slopes belong to inputs
             relevance[parameter.input] = max(relevance[parameter.input], score)
         relevance = np.where(self.training.varying, relevance, 0.0)
         relevance /= max(relevance.max(), np.finfo(float).tiny)

@@ -13,12 +13,10 @@ from gpproj.inference import NUGGET
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host, to_host
+from gpproj.reference.adapters.common import common_noise, with_names
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.fitting import structure_of
 from gpproj.reference.foreign import ForeignReference, Refit, foreign_reference
-
-UNEVEN = 1e-6
-"""Relative difference of noise variances that counts as none."""
 
 
 def from_gpytorch(
@@ -71,11 +69,7 @@ def from_gpytorch(
     y = shift + scale * to_host(own.train_targets)
 
     likelihood = Gaussian(noise * scale**2)
-    inputs: Any = to_host(X)
-    if feature_names is not None:
-        import pandas as pd
-
-        inputs = pd.DataFrame(inputs, columns=list(feature_names))
+    inputs = with_names(to_host(X), feature_names)
     return foreign_reference(
         training_for(inputs, y, likelihood, standardize, None),
         structure_of(kernel),
@@ -140,13 +134,7 @@ def _noise(model: Any, n: int, gpytorch: Any) -> float:
             f"model has the likelihood {type(likelihood).__name__}, which cannot be converted; "
             "gpproj.from_moments takes any latent posterior"
         )
-    values = np.broadcast_to(to_host(noise).reshape(-1), (n,))
-    if np.ptp(values) > UNEVEN * values.max():
-        raise ValueError(
-            "model has noise that differs between rows, which cannot be converted; "
-            "gpproj.from_moments takes any latent posterior"
-        )
-    return float(values.mean())
+    return common_noise(np.broadcast_to(to_host(noise).reshape(-1), (n,)), "model")
 
 
 def _outcome_scale(model: Any) -> tuple[float, float]:
