@@ -67,6 +67,13 @@ def test_no_arguments_show_the_help(command):
         assert name in done.output
 
 
+def test_select_names_its_options(command):
+    done = command("select", "--help")
+    assert done.exit_code == 0
+    for name in ("--target", "--likelihood", "--sample", "--inducing", "--resume"):
+        assert name in done.output
+
+
 def test_unknown_command_is_named(command):
     done = command("frobnicate")
     assert done.exit_code == 2

@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 
 import gpproj
+from gpproj import inference
 from gpproj.cli import main
 from gpproj.cli.display import score_table
 from gpproj.cli.outputs import _tables, answer_of
 from gpproj.cli.run import Settings
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import NegativeBinomial, Poisson
+from gpproj.linalg import LowRankCovariance
 from gpproj.prediction.intervals import count_interval
 
 
@@ -241,14 +243,77 @@ def test_intervals_of_counts_hold_what_they_say(dispersion):
                 assert k == 0 or below[int(k) - 1] < share + 1e-3
 
 
-def test_settings_of_the_first_format_are_read(call, run, tmp_path):
+@pytest.mark.parametrize("number", [1, 2])
+def test_settings_of_older_formats_are_read(call, run, tmp_path, number):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     config = json.loads((folder / "config.json").read_text())
-    assert config.pop("likelihood") == "gaussian"
-    assert config.pop("exposure") is None
-    (folder / "config.json").write_text(json.dumps(config | {"format": 1}))
+    assert config.pop("inducing") == 0
+    if number == 1:
+        assert config.pop("likelihood") == "gaussian"
+        assert config.pop("exposure") is None
+    (folder / "config.json").write_text(json.dumps(config | {"format": number}))
     assert call("select", "--resume", folder, "--quiet") == (0, "", "")
+
+
+def test_inducing_points_from_a_table_to_a_report(call, csv, tmp_path, monkeypatch):
+    def refuse(self):
+        raise AssertionError(f"{self!r} as a matrix")
+
+    monkeypatch.setattr(LowRankCovariance, "dense", refuse)
+    folder = tmp_path / "run"
+    code, out, err = call("select", csv, *OPTIONS, "--inducing", 9, "--out", folder)
+    assert code == 0, err
+    told = "9 inducing points stand for 24 rows"
+    assert f"reference: {told}" in err
+    assert told not in out
+    assert told in (folder / "log.txt").read_text()
+    assert json.loads((folder / "config.json").read_text())["inducing"] == 9
+    cv = gpproj.load(folder / "validation")
+    assert cv.reference.problem.inducing.count == 9
+    assert cv.reference.recipe.keywords["inference"].inducing == 9
+    page = (folder / "report.html").read_text()
+    assert "--inducing 9 --folds 2 --max-inputs 2 --seed 3" in page
+    assert "<dt>Inducing points</dt><dd>9, vfe</dd>" in page
+    before = (folder / "tables" / "scores.csv").read_text()
+    assert call("select", "--resume", folder, "--quiet") == (0, "", "")
+    assert (folder / "tables" / "scores.csv").read_text() == before
+    assert call("report", folder)[0] == 0
+    predictions = ("predict", folder, csv, "--size", 2, "--out", tmp_path / "p.csv")
+    assert call(*predictions)[0] == 0
+
+
+@pytest.mark.parametrize("function", ["fit", "sample"])
+@pytest.mark.parametrize(
+    ("asked", "above", "expected"), [(7, 4000, 7), (0, 4000, "auto"), (None, 20, "auto")]
+)
+def test_inducing_points_are_handed_on(
+    call, csv, tmp_path, monkeypatch, function, asked, above, expected
+):
+    seen = {}
+
+    def stop(*_, **options):
+        seen.update(options)
+        raise ValueError("seen")
+
+    monkeypatch.setattr(gpproj, function, stop, raising=False)
+    monkeypatch.setattr(inference, "SPARSE_ABOVE", above)
+    how = ["--sample"] if function == "sample" else []
+    points = [] if asked is None else ["--inducing", asked]
+    arguments = ("select", csv, *OPTIONS, *how, *points, "--out", tmp_path / "run", "--json")
+    refused(call(*arguments), "seen")
+    found = seen["inference"]
+    assert (found if isinstance(found, str) else found.inducing) == expected
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert ("inducing points stand for 24 rows" in log) == (asked != 0)
+
+
+def test_a_machine_without_enough_memory_is_told_in_one_line(call, csv, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise MemoryError("Unable to allocate 74.5 GiB for an array")
+
+    monkeypatch.setattr(gpproj, "fit", full, raising=False)
+    refused(call("select", csv, *OPTIONS, "--out", tmp_path / "run", "--json"), "74.5 GiB")
 
 
 def test_exposures_that_have_changed_are_refused(call, count_run, tmp_path):
@@ -324,6 +389,7 @@ def warn_and(function):
         ('sample = "yes"', "sample must be true"),
         ('ignore = "none"', "'none'"),
         ("likelihood = []", "likelihood must be one of"),
+        ("inducing = 2.5", "inducing must be a whole number of at least 0"),
     ],
 )
 def test_a_file_with_settings_that_mean_nothing(call, csv, tmp_path, line, said):
@@ -353,6 +419,8 @@ def test_the_report_says_how_to_make_the_run_again(run):
     assert settings.command(Path("out")) == (
         "gpproj select 'a b.csv' --target price --ignore x --sample --max-inputs 3 --out out"
     )
+    settings = Settings("a.csv", "price", inducing=50)
+    assert settings.command(Path("o")) == "gpproj select a.csv --target price --inducing 50 --out o"
     settings = Settings("a.csv", "n", "poisson", "years at risk")
     assert settings.command(Path("out")) == (
         "gpproj select a.csv --target n --likelihood poisson --exposure 'years at risk' --out out"
@@ -471,6 +539,8 @@ def test_classes_that_cannot_be_used(call, tmp_path, content, said):
         ["--target", "price", "--max-inputs", "99"],
         ["--target", "price", "--seed", "-1"],
         ["--target", "price", "--draws", "2"],
+        ["--target", "price", "--inducing", "-1"],
+        ["--target", "price", "--inducing", "some"],
         ["--target", "price", "--n-jobs", "0"],
         ["--target", "price", "--frobnicate"],
         ["--target"],

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from gpproj.linalg import (
     Array,
     Factor,
-    Host,
-    flags,
     inverse_root,
     log_determinant,
     namespace,
     times_lower,
-    to_host,
 )
 
 
-def gaussian_kl(difference: Array, root: Array, log_det: float, other: Factor) -> Host:
+def gaussian_kl(difference: Array, root: Array, log_det: float, other: Factor) -> Array:
     """Return `KL( N(mu, Sigma) || N(mu', Sigma') )` for a batch of `N(mu', Sigma')`, `(b,)`.
 
     2 KL = tr(Sigma'^-1 Sigma) + (mu - mu')'Sigma'^-1 (mu - mu') + log|Sigma'| - log|Sigma| - n
@@ -50,5 +47,5 @@ def gaussian_kl(difference: Array, root: Array, log_det: float, other: Factor) -
     M = inverse_root(other, overwrite=True)  # Sigma'^-1 = M'M
     trace = xp.sum(times_lower(M, root) ** 2, axis=(1, 2))
     distance = xp.sum((M @ difference[:, :, None]) ** 2, axis=(1, 2))
-    divergence = 0.5 * (to_host(trace + distance + log_ratio) - n)
-    return np.where(flags(other.failed), np.inf, divergence)
+    divergence = 0.5 * (trace + distance + log_ratio - n)
+    return xp.where(other.failed_here(), xp.full_like(divergence, math.inf), divergence)

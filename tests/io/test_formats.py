@@ -23,6 +23,9 @@ KINDS = {
     "validation": gpproj.Validation,
     "classes": gpproj.SearchPath,
     "counts": gpproj.Submodel,
+    "sparse": gpproj.SearchPath,
+    "points": gpproj.Reference,
+    "foreign": gpproj.SearchPath,
 }
 FIGURES = {
     version: json.loads((FORMATS / version / "figures.json").read_text()) for version in VERSIONS
@@ -47,7 +50,8 @@ def assert_close(one, other):
 
 def test_every_format_has_a_sample():
     assert [f"v{number}" for number in range(1, FORMAT + 1)] == VERSIONS
-    assert list(FIGURES["v1"]) == ["reference", "submodel", "path", "validation"]
+    assert list(FIGURES["v1"]) == list(KINDS)[:4]
+    assert list(FIGURES["v2"]) == list(KINDS)[:6]
     assert list(FIGURES[f"v{FORMAT}"]) == list(KINDS)
 
 
@@ -86,6 +90,27 @@ def test_samples_know_their_likelihoods(version):
     assert classes.reference.recipe.keywords["likelihood"] == "bernoulli"
     counts = gpproj.load(FORMATS / version / "counts")
     assert isinstance(counts.likelihood, NegativeBinomial)
+
+
+@pytest.mark.parametrize("version", VERSIONS[2:])
+def test_samples_know_their_inducing_points(version):
+    path = gpproj.load(FORMATS / version / "sparse")
+    inducing = path.reference.problem.inducing
+    assert (inducing.count, inducing.method, inducing.selection) == (5, "fitc", "kmeans")
+    assert path.reference.latent_cov.rank == 5
+    assert path.reference.recipe.keywords["inference"].inducing == 5
+    assert path.searched.rows == path.recipe.keywords["search_rows"] == 8
+    given = gpproj.load(FORMATS / version / "points")
+    assert given.problem.inducing.given
+    assert given.recipe.keywords["inference"].inducing.columns.tolist() == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("version", VERSIONS[2:])
+def test_samples_know_where_they_come_from(version):
+    ref = gpproj.load(FORMATS / version / "foreign").reference
+    assert ref.source == "from_draws"
+    assert ref.shrinkage.method == "Ledoit-Wolf"
+    assert 0.0 < ref.shrinkage.amount < 1.0
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -9,11 +9,11 @@ import numpy as np
 
 import gpproj
 from gpproj import store
-from gpproj.io.plain import KNOWN
+from gpproj.io.plain import ARGUMENTS
 from gpproj.io.saving import FILES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "saving.md").read_text()
-FORMATS = Path(__file__).resolve().parent / "formats" / "v1"
+FORMATS = Path(__file__).resolve().parent / "formats"
 
 
 def test_the_page_names_every_file_and_field():
@@ -21,15 +21,16 @@ def test_the_page_names_every_file_and_field():
         named = ", ".join(f"`{name}.npz`" for name in files)
         assert f"| `{kind}` | {named} |" in PAGE
     words = set(re.findall(r"`(\w+)`", PAGE.replace("_*`", "`")))
-    for name, folder in [("reference", "reference"), ("path", "path"), ("submodel", "submodel")]:
-        check(words, FORMATS / folder / f"{name}.npz", name)
-    check(words, FORMATS / "validation" / "validation.npz", "validation")
+    for version in FORMATS.glob("v*"):
+        for file in version.glob("*/*.npz"):
+            check(words, file, file.stem)
 
 
 def check(words, file, kind):
     content, arrays = store.read(file, kind)
     fields = set(content)
-    for one in [*content.get("projections", []), *content.get("parts", [])]:
+    inner = content.get("inducing") or {}
+    for one in [inner, *content.get("projections", []), *content.get("parts", [])]:
         fields |= set(one)
     kept = {re.sub(r"^(optimum|statistic)_.*", r"\1", name) for name in arrays}
     fields |= {re.sub(r"_\d+$", "_k", name) for name in kept}
@@ -63,6 +64,6 @@ def test_another_program_predicts_by_the_formula_of_the_page(tmp_path):
 
 
 def test_everything_that_can_be_saved_is_public():
-    rooms = (gpproj.kernels, gpproj.priors, gpproj.likelihoods)
-    for name in KNOWN:
-        assert any(name in room.__all__ for room in rooms)
+    rooms = (gpproj.kernels, gpproj.priors, gpproj.likelihoods, gpproj)
+    for one in ARGUMENTS:
+        assert any(one.__name__ in room.__all__ for room in rooms)

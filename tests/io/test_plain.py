@@ -6,15 +6,18 @@ import json
 from functools import partial
 from types import MappingProxyType
 
+import array_api_strict
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF
 
 import gpproj
 from gpproj import kernels, likelihoods, priors
-from gpproj.io.plain import KNOWN, plain, restored
+from gpproj.io.plain import ARGUMENTS, KNOWN, plain, restored
 from gpproj.io.recipes import FUNCTIONS, plain_recipe, recipe_of
 from gpproj.kernels import Constant, Kernel, Linear, SquaredExponential, Stationary, Zero
 from gpproj.priors import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
@@ -77,12 +80,32 @@ def test_collections_come_back_as_tuples(value):
     assert all(type(one) in (str, int) for one in found)
 
 
+@pytest.mark.parametrize("inducing", [30, np.int64(30)])
+def test_numbers_of_inducing_points_come_back(same, inducing):
+    same(through_json(gpproj.Sparse(30, "fitc", "kmeans")), gpproj.Sparse(30, "fitc", "kmeans"))
+    assert type(through_json(gpproj.Sparse(inducing)).inducing) is int
+
+
+@pytest.mark.parametrize("form", [list, np.asarray, array_api_strict.asarray, np.float32])
+def test_inducing_points_come_back_as_arrays(same, form):
+    points = [[0.5, 1e-300], [-3.0, 2.0]] if form is not np.float32 else [[0.1, 0.2]]
+    same(through_json(gpproj.Sparse(form(points))), gpproj.Sparse(np.array(form(points), float)))
+
+
+@pytest.mark.parametrize("library", [pd, polars])
+def test_inducing_points_with_names_come_back_as_a_frame(same, library):
+    points = library.DataFrame({"b": [0.1, 2.0], "größe\n": [3.0, 4.5]})
+    found = through_json(gpproj.Sparse(points)).inducing
+    pd.testing.assert_frame_equal(found, pd.DataFrame({"b": [0.1, 2.0], "größe\n": [3.0, 4.5]}))
+
+
 def test_everything_that_a_room_offers_is_known():
     for room, base in ((kernels, Kernel), (priors, Distribution), (likelihoods, object)):
         offered = [getattr(room, name) for name in room.__all__]
         made = [one for one in offered if isinstance(one, type) and issubclass(one, base)]
         concrete = {one.__name__ for one in made} - {
             "Kernel",
+            "ScikitLearn",  # holds an object of another library
             "Stationary",
             "Distribution",
             "Likelihood",
@@ -90,6 +113,7 @@ def test_everything_that_a_room_offers_is_known():
         if base is not object:
             assert len(concrete) >= 4
         assert concrete <= set(KNOWN)
+    assert {one.__name__ for one in ARGUMENTS} | {"mapping", "frame"} == set(KNOWN)
 
 
 class Own(Stationary):
@@ -113,6 +137,12 @@ def test_what_gpproj_does_not_know_is_refused(odd):
         plain(odd)
 
 
+def test_a_kernel_of_another_library_is_refused_by_name():
+    kernel = Constant() + kernels.ScikitLearn(RBF([1.0, 2.0]))
+    with pytest.raises(TypeError, match=r"cannot save the kernel ScikitLearn\(.*only gpproj's own"):
+        plain(kernel)
+
+
 @pytest.mark.parametrize(
     "forged",
     [
@@ -122,6 +152,10 @@ def test_what_gpproj_does_not_know_is_refused(odd):
         {"Constant": {}, "Zero": {}},
         {},
         {"os.system": {"command": "true"}},
+        {"Sparse": {"inducing": 0}},
+        {"Sparse": {"inducing": [1.0, 2.0]}},
+        {"Sparse": {"inducing": "all"}},
+        {"frame": {"a": [1.0], "b": [1.0, 2.0]}},
     ],
 )
 def test_only_known_names_are_restored(forged):
@@ -136,6 +170,8 @@ def test_recipes_come_back(same):
     kernel = Constant(2.0) * SquaredExponential(1.0, [0.5, 3.0])
     prior = {"lengthscale": LogNormal(2.0, 0.5), "noise_variance": Gamma(1.0, 2.0)}
     recipe = partial(gpproj.fit, kernel=kernel, prior=prior, likelihood=likelihoods.Gaussian(0.2))
+    same(recipe_of(json.loads(json.dumps(plain_recipe(recipe)))), recipe)
+    recipe = partial(gpproj.fit, inference=gpproj.Sparse(np.array([[0.1, 0.3], [2.0, 1.0]])))
     same(recipe_of(json.loads(json.dumps(plain_recipe(recipe)))), recipe)
 
 

@@ -222,7 +222,16 @@ def test_kernels_of_the_users_own_are_refused(data, tmp_path):
 
 def assert_path(same, one, other, new):
     """All but the data in the reference, which tests of references look at."""
-    for name in ("units", "always", "tried", "null_error", "full_error", "learn", "clusters"):
+    for name in (
+        "units",
+        "always",
+        "tried",
+        "null_error",
+        "full_error",
+        "learn",
+        "clusters",
+        "searched",
+    ):
         same(getattr(one, name), getattr(other, name))
     same(one.recipe, other.recipe)
     same(one.family, other.family)
@@ -246,6 +255,7 @@ OPTIONS = {
     "kernel": {"kernel": Constant() + Matern52()},
     "linear": {"kernel": Linear()},
     "prefilter": {"prefilter": ("ard", 3)},
+    "some rows": {"search_rows": 16, "random_state": 3},
 }
 
 

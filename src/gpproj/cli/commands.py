@@ -153,6 +153,13 @@ def select(
         bool | None, typer.Option("--sample/--fit", help="Sample the hyperparameters.")
     ] = None,
     draws: Annotated[int | None, typer.Option(help="Posterior draws (100).")] = None,
+    inducing: Annotated[
+        int | None,
+        typer.Option(
+            help="Inducing points that stand for all rows; 0 (default) has none up to 4000 rows "
+            "and 200 above."
+        ),
+    ] = None,
     validate: Annotated[
         str | None, typer.Option(help="kfold or loo; by default what suits the reference.")
     ] = None,
@@ -177,6 +184,7 @@ def select(
         "missing": missing,
         "sample": sample,
         "draws": draws,
+        "inducing": inducing,
         "validate": validate,
         "folds": folds,
         "max_inputs": max_inputs,

@@ -22,6 +22,10 @@ console = Console()
 errors = Console(stderr=True)
 
 
+EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, np.linalg.LinAlgError)
+"""What goes wrong with data and machines; anything else is a bug."""
+
+
 class Interrupted(Exception):
     """The user has stopped a run that can be continued."""
 
@@ -33,7 +37,7 @@ def one_line_errors() -> Iterator[None]:
         yield
     except Interrupted as stop:
         raise typer.Exit(say(str(stop), 130)) from None
-    except (ValueError, TypeError, OSError, ImportError, np.linalg.LinAlgError) as error:
+    except EXPECTED as error:
         raise typer.Exit(say(str(error) or type(error).__name__, 1)) from None
 
 

@@ -16,11 +16,13 @@ from typing import Any
 import gpproj
 from gpproj import store
 from gpproj.data import Kind
+from gpproj.execute import Progress
+from gpproj.inference import plan_of
 from gpproj.io.tables import Encoding, Prepared, prepare, read_table
 from gpproj.likelihoods.names import NAMES
 
 CONFIG = "config.json"
-FORMAT = 2
+FORMAT = 3
 """Goes up when an older gpproj could no longer read the settings; every older one is still read."""
 
 
@@ -40,6 +42,8 @@ class Settings:
     missing: str = "error"
     sample: bool = False
     draws: int = 100
+    inducing: int = 0
+    """Inducing points; 0 leaves it to `gpproj.fit` or `gpproj.sample`, by the number of rows."""
     validate: str | None = None
     folds: int = 5
     max_inputs: int | None = None
@@ -102,7 +106,8 @@ class Settings:
             raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
         if not isinstance(self.sample, bool):
             raise RunError(f"{source}: sample must be true or false")
-        for name, least in (("draws", 8), ("folds", 2), ("max_inputs", 1), ("seed", 0)):
+        leasts = {"draws": 8, "inducing": 0, "folds": 2, "max_inputs": 1, "seed": 0}
+        for name, least in leasts.items():
             value = getattr(self, name)
             if name == "max_inputs" and value is None:
                 continue
@@ -216,18 +221,34 @@ class Run:
 
     def _learned(self, prepared: Prepared) -> gpproj.Reference:
         likelihood, exposure = self.settings.likelihood, prepared.exposure
+        inference = self._inference(len(prepared.y))
         if not self.settings.sample:
-            return gpproj.fit(prepared.X, prepared.y, likelihood, exposure=exposure)
+            return gpproj.fit(
+                prepared.X, prepared.y, likelihood, exposure=exposure, inference=inference
+            )
         return gpproj.sample(
             prepared.X,
             prepared.y,
             likelihood=likelihood,
             exposure=exposure,
+            inference=inference,
             draws=self.settings.draws,
             random_state=self.settings.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+
+    def _inference(self, rows: int) -> str | gpproj.Sparse:
+        """Return how the reference is computed; say so if it has inducing points."""
+        asked, likelihood = self.settings.inducing, NAMES[self.settings.likelihood]()
+        inference = gpproj.Sparse(asked) if asked else "auto"
+        _, sparse = plan_of(inference, likelihood, rows)
+        if sparse is not None:
+            told = f"{min(sparse.inducing, rows)} inducing points stand for {rows} rows"
+            self.log(told)
+            with Progress("reference", 1, enabled=self.progress) as display:
+                display.announce(told)
+        return inference
 
     @property
     def _state(self) -> Path:

@@ -19,7 +19,7 @@ import numpy as np
 
 from gpproj.inference.approximation import Approximation
 from gpproj.inference.problem import Marginals, Observed, Sites
-from gpproj.inference.sites import Given, Prior, cavities
+from gpproj.inference.sites import DensePrior, Given, Prior, cavities
 from gpproj.linalg import Host, to_host
 
 MAX_SWEEPS = 100
@@ -77,6 +77,9 @@ def approximate(
         share = _adapted(share, grown=found.mismatch > before)
         before = found.mismatch
         sites = _towards(sites, found.sites, share)
+    if given is not None and not isinstance(prior, DensePrior):
+        # One site after the other needs the whole covariance.
+        return _ended(observed, given, found, False, sweep)
     return _sequential(prior, observed, sites, sweep)
 
 

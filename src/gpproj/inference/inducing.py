@@ -21,6 +21,11 @@ FEW = {0: 1, 1: 64, 2: 128}
 """Inducing points that submodels on so few inputs have at most: more would coincide."""
 
 
+GREEDY = 128
+"""Points of a submodel that are chosen one by one: candidates are many, and later points matter
+less."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sparse:
     """Inference through inducing points, in O(n m^2) time and O(n m) memory.
@@ -112,7 +117,7 @@ class Inducing:
         if key not in self._chosen:
             count = min(self.count, FEW.get(int(np.sum(mask)), self.count))
             kernel = _shortened(self.kernel, mask)
-            self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count)
+            self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count, GREEDY)
         return self._chosen[key]
 
 
@@ -132,16 +137,37 @@ def _shortened(kernel: Kernel, mask: NDArray[np.bool_]) -> Kernel:
 
 
 def chosen(
-    selection: Selection, kernel: Kernel, X: Array, mask: NDArray[np.bool_], count: int
+    selection: Selection,
+    kernel: Kernel,
+    X: Array,
+    mask: NDArray[np.bool_],
+    count: int,
+    first: int | None = None,
 ) -> Array:
-    """Return inducing points for a kernel on some inputs, `(m, d)`."""
+    """Return inducing points for a kernel on some inputs, `(m, d)`.
+
+    Parameters
+    ----------
+    selection : {"greedy", "kmeans"}
+    kernel : Kernel
+    X : array `(n, d)`
+    mask : bool array `(d,)`
+    count : int
+    first : int, optional
+        How many of them are chosen one by one; the others are spread evenly over the rows.
+    """
     pool = to_host(X)
     if len(pool) > POOL:
         pool = pool[np.linspace(0, len(pool) - 1, POOL).astype(np.intp)]
     count = min(count, len(pool))
     if selection == "kmeans":
         return like(_centres(pool, mask, count), X)
-    return like(pool[greedy(kernel, pool, mask, count)], X)
+    rows = greedy(kernel, pool, mask, count if first is None else min(count, first))
+    if len(rows) < count:
+        others = np.setdiff1d(np.arange(len(pool)), rows)
+        spread = np.linspace(0, len(others) - 1, count - len(rows)).astype(np.intp)
+        rows = np.concatenate([rows, others[spread]])
+    return like(pool[rows], X)
 
 
 def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDArray[np.intp]:

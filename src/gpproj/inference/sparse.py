@@ -2,15 +2,12 @@
 
 With `Q = Phi Phi'` in place of the kernel's K, `s = sigma^2 + eps` and A the covariance of y:
 
-    vfe:   A = Q + s I,                   -2 log p >= log|A| + y'A^-1 y + tr(K - Q) / s + n log 2 pi
+    vfe:   A = Q + s I,                   -2 log p <= log|A| + y'A^-1 y + tr(K - Q) / s + n log 2 pi
     fitc:  A = Q + diag(K - Q) + s I,     -2 log p  = log|A| + y'A^-1 y + n log 2 pi
 
-The latent posterior at the training inputs is low rank plus diagonal. With V = sigma^2, Lam the
-diagonal of the prior that y tells about (eps; in fitc `diag(K - Q) + eps`), and `M = I + Phi'Phi
-/ (Lam + V)`:
-
-    mu = y - V A^-1 y,   Sigma = Lam V / (Lam + V) + Psi M^-1 Psi' (+ diag(K - Q) in vfe),
-    Psi = V / (Lam + V) Phi.
+Hyperparameters and predictions at new points are by either. The latent posterior at the training
+inputs, which projections are held to, is that of the prior `Q + diag(K - Q) + eps` in both: the
+posterior of a process that submodels can be, from which a row can be left out.
 """
 
 from __future__ import annotations
@@ -25,12 +22,12 @@ from gpproj.inference.exact import sites_of
 from gpproj.inference.features import Evidence as Sums
 from gpproj.inference.features import Features, Rows, evidence_of
 from gpproj.inference.inducing import SparseMethod
-from gpproj.inference.low_rank import half_of, through_inducing
-from gpproj.inference.problem import Conditioned, Evidence, Latent, Marginals, Problem
+from gpproj.inference.low_rank import LowRankPrior, through_inducing
+from gpproj.inference.problem import Conditioned, Evidence, Latent, Problem
+from gpproj.inference.sites import Given
 from gpproj.linalg import (
     Array,
     Host,
-    LowRankCovariance,
     flags,
     is_numpy,
     like,
@@ -171,71 +168,43 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
     mean = k(x*, Z) c,   variance = k(x*, x*) - |root k(Z, x*)|^2 + eps,
     c = L^-T M^-1 Phi'q,   root' root = L^-T (I - M^-1) L^-1.
     """
-    noise, features, found = _at(problem, parameters)
+    features, found = _at(problem, parameters)
     if features.failed[0] or found.sums.small.failed[0]:
         raise np.linalg.LinAlgError(
             "the covariance of the kernel at the inducing points is not positive definite; "
             "check the kernel's values and the noise variance"
         )
     constant = problem.y.shape[0] * math.log(2 * math.pi)
-    mean, variance = [], []
-    for rows, V, mu, D in _posterior_rows(problem, features, found.sums, noise):
-        mean.append(to_host(mu))
-        inside = namespace(V).sum(V * (V @ found.sums.small.inverse[0, :, :]), axis=-1)
-        variance.append(to_host(D + inside))
-        del rows
+    _, given = _held(problem, parameters, features)
     return Conditioned(
         *through_inducing(features, found.sums),
         -0.5 * (float(found.value[0]) + constant),
-        sites_of(problem, problem.likelihood_at(parameters)),
-        Marginals(np.concatenate(mean), np.concatenate(variance)),
+        given.sites,
+        given.marginals,
     )
+
+
+def _held(problem: Problem, parameters: Host, features: Features) -> tuple[LowRankPrior, Given]:
+    """Return the prior at the training inputs, and the process given the data."""
+    likelihood = problem.likelihood_at(parameters)
+    prior = LowRankPrior(features, problem.nugget_variance(likelihood))
+    given = prior.given(sites_of(problem, likelihood))
+    assert given is not None  # it was factorised before
+    return prior, given
 
 
 def posterior(problem: Problem, parameters: Host) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
-    noise, features, found = _at(problem, parameters)
-    xp = namespace(problem.X)
-    half = half_of(found.sums)
-    means, diagonals, factors = [], [], []
-    for _, Psi, mu, D in _posterior_rows(problem, features, found.sums, noise):
-        means.append(mu)
-        diagonals.append(D)
-        factors.append(Psi @ half)
+    prior, given = _held(problem, parameters, _features(problem, parameters[None, :-1]))
     return Latent(
-        latent_mean=xp.concat(means),
-        latent_cov=LowRankCovariance(xp.concat(diagonals), xp.concat(factors)),
+        latent_mean=like(given.marginals.mean, problem.X),
+        latent_cov=prior.covariance(given),
         likelihood=problem.likelihood_at(parameters),
-        sites=sites_of(problem, problem.likelihood_at(parameters)),
+        sites=given.sites,
     )
 
 
-def _at(problem: Problem, parameters: Host) -> tuple[Array, Features, _Found]:
+def _at(problem: Problem, parameters: Host) -> tuple[Features, _Found]:
     features = _features(problem, parameters[None, :-1])
     noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
-    return noise, features, _sum_up(problem, features, noise)
-
-
-class _PosteriorRows(NamedTuple):
-    rows: Rows
-    Psi: Array
-    """`(r, m)`."""
-    mean: Array
-    """`(r,)`."""
-    diagonal: Array
-    """Of Sigma, beside `Psi M^-1 Psi'`, `(r,)`."""
-
-
-def _posterior_rows(
-    problem: Problem, features: Features, sums: Sums, noise: Array
-) -> Iterator[_PosteriorRows]:
-    """Go through the rows of the latent posterior."""
-    vfe = _method(problem) == "vfe"
-    V = noise[0, 0] / (1.0 + problem.nugget)
-    for rows, p, q, y in _noisy(problem, features, noise):
-        share = V * p[0, :]  # V / (Lam + V)
-        mean = y - V * sums.coefficients(rows, p, q)[0, :]
-        diagonal = V * (1.0 - share)  # Lam V / (Lam + V)
-        if vfe:
-            diagonal = diagonal + rows.residual[0, :]
-        yield _PosteriorRows(rows, share[:, None] * rows.Phi[0, :, :], mean, diagonal)
+    return features, _sum_up(problem, features, noise)

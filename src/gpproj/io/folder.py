@@ -2,7 +2,7 @@
 
 `manifest.json` is for people and for other programs:
 
-    {"format": 2, "kind": "SearchPath", "gpproj": "0.1.0", "summary": "SearchPath(...)",
+    {"format": 3, "kind": "SearchPath", "gpproj": "0.1.0", "summary": "SearchPath(...)",
      "sha256": {"reference.npz": ..., "path.npz": ...}}
 
 `format` is that of the whole folder, what its files hold included.
@@ -24,7 +24,7 @@ from uuid import uuid4
 from gpproj import store
 from gpproj.store import Stored, StoreError
 
-FORMAT = 2
+FORMAT = 3
 """Goes up when an older gpproj could no longer read the folders; every older one is still read."""
 
 MANIFEST = "manifest.json"

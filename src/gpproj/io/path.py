@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpproj.io.latent import restore_points, stored_points
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
 from gpproj.projection import family_of
@@ -27,7 +28,9 @@ def stored_path(path: SearchPath) -> Stored:
         "clusters": plain(path.clusters),
         "recipe": plain_recipe(path.recipe),
     }
-    return Stored(content, record.arrays)
+    masks = [found.active for found in path.projections]
+    points = stored_points(path.reference.problem.inducing, masks)
+    return Stored(content, record.arrays | points)
 
 
 def path_from(found: Stored, reference: Reference) -> SearchPath:
@@ -36,6 +39,8 @@ def path_from(found: Stored, reference: Reference) -> SearchPath:
     family = family_of(reference, restored(content["kernel"]), restored(content["prior"]))
     units = tuple(Unit(*unit) for unit in restored(content["units"]))
     path = path_of(found, reference, family, restored(content["always"]), units)
+    masks = [one.active for one in path.projections]
+    restore_points(reference.problem.inducing, masks, found.arrays)
     return replace(
         path,
         learn=content["learn"],

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Columns, Scaling, TrainingSet
-from gpproj.inference import Conditioned, Latent, Marginals, Problem, Sites
+from gpproj.inference import Conditioned, Marginals, Problem, Sites
+from gpproj.io.latent import (
+    inducing_from,
+    latent_from,
+    prefixed,
+    stored_inducing,
+    stored_latent,
+    with_prefix,
+)
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
 from gpproj.likelihoods import Gaussian
-from gpproj.linalg import DenseCovariance, to_host
+from gpproj.linalg import to_host
 from gpproj.optimise import Outcome
-from gpproj.reference import Draws, Reference
+from gpproj.reference import Draws, ForeignReference, Reference, Shrinkage
 from gpproj.reference.conditioning import problem_of
 from gpproj.reference.diagnostics import describe
 from gpproj.store import Stored
@@ -22,52 +31,69 @@ from gpproj.store import Stored
 
 def stored_reference(reference: Reference) -> Stored:
     """Return a reference as plain values and arrays."""
-    training, draws = reference.training, reference.draws
-    # Kept although they follow from the rest: other numbers of threads, other machines, would find
-    # other last digits.
-    latent, central = reference.latent, reference._central
-    columns = stored_columns(training)
+    training, problem = reference.training, reference.problem
+    own = _stored_own(reference)
+    columns, inducing = stored_columns(training), stored_inducing(problem.inducing)
+    # The moments are kept although they may follow from the rest: other numbers of threads, other
+    # machines, would find other last digits.
+    latent = stored_latent(reference.latent)
     content = {
         **columns.content,
         "structure": plain(reference.structure),
-        "likelihood": plain(reference.problem.likelihood),
-        "method": reference.problem.method,
-        "nugget": reference.problem.nugget,
-        "prior": plain(reference.prior),
-        "recipe": plain_recipe(reference.recipe),
-        "latent_likelihood": plain(latent.likelihood),
-        "log_evidence": float(central.log_evidence),
-        "chains": None,
+        "likelihood": plain(problem.likelihood),
+        "method": problem.method,
+        "nugget": problem.nugget,
+        **inducing.content,
+        **latent.content,
+        **own.content,
     }
     arrays: dict[str, NDArray[Any]] = {
         **columns.arrays,
         "X": to_host(training.X),
         "y": to_host(training.y),
-        "parameters": draws.parameters,
-        "weights": draws.weights,
-        "latent_mean": to_host(latent.latent_mean),
-        "latent_cov": to_host(latent.latent_cov.dense()),
-        "coefficients": to_host(central.coefficients),
-        "root": to_host(central.root),
-        **_prefixed("latent_site", latent.sites._asdict()),
-        **_prefixed("site", central.sites._asdict()),
+        "parameters": reference.draws.parameters,
+        "weights": reference.draws.weights,
+        **inducing.arrays,
+        **latent.arrays,
+        **own.arrays,
     }
     if training.offset is not None:
         arrays["offset"] = to_host(training.offset)
+    return Stored(content, arrays)
+
+
+def _stored_own(reference: Reference) -> Stored:
+    """Return what references of gpproj have and those from elsewhere do not, or the reverse."""
+    if isinstance(reference, ForeignReference):  # less the functions that came with it
+        shrinkage = plain(reference.shrinkage)
+        return Stored({"source": reference.source, "shrinkage": shrinkage}, {})
+    central = reference._central
+    content = {
+        "prior": plain(reference.prior),
+        "recipe": plain_recipe(reference.recipe),
+        "log_evidence": float(central.log_evidence),
+        "chains": None,
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "coefficients": to_host(central.coefficients),
+        "root": to_host(central.root),
+        **prefixed("site", central.sites._asdict()),
+    }
     if central.marginals is not None:
-        arrays |= _prefixed("marginal", central.marginals._asdict())
+        arrays |= prefixed("marginal", central.marginals._asdict())
     if reference.optimum is not None:
-        arrays |= _prefixed("optimum", reference.optimum._asdict())
+        arrays |= prefixed("optimum", reference.optimum._asdict())
     if reference.posterior is not None:
         content["chains"] = int(reference.posterior.posterior.sizes["chain"])
         told = getattr(reference.posterior, "sample_stats", {})
-        arrays |= _prefixed("statistic", {name: np.asarray(told[name]) for name in told})
+        arrays |= prefixed("statistic", {name: np.asarray(told[name]) for name in told})
     return Stored(content, arrays)
 
 
 def reference_from(found: Stored) -> Reference:
     """Return the reference that was stored."""
-    content, arrays = _upgraded(found)
+    found = _upgraded(found)
+    content, arrays = found
     columns = columns_from(found)
     training = TrainingSet(
         **vars(columns), X=arrays["X"], y=arrays["y"], offset=arrays.get("offset")
@@ -79,8 +105,14 @@ def reference_from(found: Stored) -> Reference:
         content["method"],
         content["nugget"],
     )
-    draws = Draws(arrays["parameters"], arrays["weights"])
-    optimum, marginals = _with_prefix("optimum", arrays), _with_prefix("marginal", arrays)
+    problem = replace(problem, inducing=inducing_from(found, training.X))
+    make = _foreign_from if "source" in content else _own_from
+    return make(found, training, problem, Draws(arrays["parameters"], arrays["weights"]))
+
+
+def _own_from(found: Stored, training: TrainingSet, problem: Problem, draws: Draws) -> Reference:
+    content, arrays = found
+    optimum, marginals = with_prefix("optimum", arrays), with_prefix("marginal", arrays)
     reference = Reference(
         training=training,
         problem=problem,
@@ -91,22 +123,32 @@ def reference_from(found: Stored) -> Reference:
         posterior=_posterior(content["chains"], training, problem, draws, arrays),
     )
     computed = {
-        "latent": Latent(
-            arrays["latent_mean"],
-            DenseCovariance(arrays["latent_cov"]),
-            restored(content["latent_likelihood"]),
-            Sites(**_with_prefix("latent_site", arrays)),
-        ),
+        "latent": latent_from(found),
         "_central": Conditioned(
             arrays["coefficients"],
             arrays["root"],
             content["log_evidence"],
-            Sites(**_with_prefix("site", arrays)),
+            Sites(**with_prefix("site", arrays)),
             Marginals(**marginals) if marginals else None,
         ),
     }
     vars(reference).update(computed)  # as if they had been asked for already
     return reference
+
+
+def _foreign_from(
+    found: Stored, training: TrainingSet, problem: Problem, draws: Draws
+) -> ForeignReference:
+    shrinkage = restored(found.content["shrinkage"])
+    return ForeignReference(
+        training=training,
+        problem=problem,
+        draws=draws,
+        recipe=None,
+        moments=latent_from(found),
+        source=found.content["source"],
+        shrinkage=None if shrinkage is None else Shrinkage(*shrinkage),
+    )
 
 
 def _upgraded(found: Stored) -> Stored:
@@ -124,7 +166,7 @@ def _upgraded(found: Stored) -> Stored:
     }
     precision = np.full_like(arrays["y"], 1.0 / noise)
     sites = {"precision": precision, "shift": precision * arrays["y"]}
-    return Stored(content, arrays | _prefixed("latent_site", sites) | _prefixed("site", sites))
+    return Stored(content, arrays | prefixed("latent_site", sites) | prefixed("site", sites))
 
 
 def _posterior(
@@ -139,7 +181,7 @@ def _posterior(
         return None
     parameters = draws.parameters.reshape(chains, -1, draws.parameters.shape[1])
     try:
-        return describe(training, problem, parameters, _with_prefix("statistic", arrays) or None)
+        return describe(training, problem, parameters, with_prefix("statistic", arrays) or None)
     except ImportError:
         return None
 
@@ -179,14 +221,3 @@ def columns_from(found: Stored) -> Columns:
         kind=content.get("kind", "real"),  # the first format knew no other
         classes=restored(content.get("classes")),
     )
-
-
-def _prefixed(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {f"{prefix}_{name}": array for name, array in arrays.items()}
-
-
-def _with_prefix(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    start = f"{prefix}_"
-    return {
-        name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)
-    }

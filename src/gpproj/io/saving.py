@@ -22,6 +22,7 @@ Saved: TypeAlias = Reference | SearchPath | Submodel | Validation
 
 FILES = {
     "Reference": ("reference",),
+    "ForeignReference": ("reference",),
     "Submodel": ("submodel",),
     "SearchPath": ("reference", "path"),
     "Validation": ("reference", "path", "validation"),
@@ -51,7 +52,8 @@ def load(folder: str | Path) -> Any:
     Everything is as it was, to the last bit, except that arrays are NumPy's whatever library they
     were of. Nothing that the files say is executed: no pickles, and only kernels, priors and
     recipes that gpproj knows by name. A reference or path that was made in another way comes back
-    without its recipe, and cannot be made again of other data.
+    without its recipe, and cannot be made again of other data. References of other libraries come
+    back without the functions that predict and refit.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ def _thing(kind: str, files: dict[str, Stored]) -> Saved:
     if kind == "Submodel":
         return submodel_from(files["submodel"])
     reference = reference_from(files["reference"])
-    if kind == "Reference":
+    if kind in ("Reference", "ForeignReference"):
         return reference
     path = path_from(files["path"], reference)
     return path if kind == "SearchPath" else validation_from(files["validation"], path)

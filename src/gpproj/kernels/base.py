@@ -61,9 +61,9 @@ class Kernel(ABC):
 
     The flat vector of log parameters of a kernel bound to `d` inputs, `(p,)`, is laid out by
     `parameters(d)`. Batched methods take one such vector per lane, `(b, p)`, and a mask of the
-    inputs that are in, `(b, d)`. An input that is out has no influence at all, as if its column
-    were deleted; a component without inputs is the limit of zero relevance: a constant for
-    stationary kernels, nothing for linear ones.
+    inputs that are in, `(b, d)`; both may be on the host or beside the points. An input that is
+    out has no influence at all, as if its column were deleted; a component without inputs is the
+    limit of zero relevance: a constant for stationary kernels, nothing for linear ones.
     """
 
     @abstractmethod

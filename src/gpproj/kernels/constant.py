@@ -9,7 +9,7 @@ import numpy as np
 
 from gpproj.data import positive
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, no_gradient, show
-from gpproj.linalg import Array, Host, like, namespace
+from gpproj.linalg import Array, Host, exponential, like, namespace
 
 
 class Constant(Kernel):
@@ -93,7 +93,7 @@ class Constant(Kernel):
 
 def _variances(log_parameters: Host, X: Array) -> Array:
     """Return the variance of every lane, `(b,)`."""
-    return like(np.exp(log_parameters[:, 0]), X)
+    return like(exponential(log_parameters[:, 0]), X)
 
 
 class _ConstantEvaluation(Evaluation):

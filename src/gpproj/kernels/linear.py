@@ -19,7 +19,16 @@ from gpproj.kernels.base import (
     show,
 )
 from gpproj.kernels.zero import Zero
-from gpproj.linalg import Array, Host, is_numpy, like, namespace, transpose
+from gpproj.linalg import (
+    Array,
+    Host,
+    exponential,
+    is_numpy,
+    like,
+    masked,
+    namespace,
+    transpose,
+)
 
 
 class Linear(Kernel):
@@ -109,7 +118,7 @@ class Linear(Kernel):
 
 def _weights(log_parameters: Host, X: Array, mask: Mask) -> Array:
     """Return the variances of the slopes, `(b, 1, d)`, zero for inputs that are out."""
-    return like(np.where(mask, np.exp(log_parameters), 0.0)[:, None, :], X)
+    return like(masked(mask, exponential(log_parameters))[:, None, :], X)
 
 
 class _LinearEvaluation(Evaluation):

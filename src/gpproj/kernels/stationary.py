@@ -23,7 +23,17 @@ from gpproj.kernels.base import (
     show,
 )
 from gpproj.kernels.zero import Zero
-from gpproj.linalg import Array, Host, exp_in_place, is_numpy, like, namespace, transpose
+from gpproj.linalg import (
+    Array,
+    Host,
+    exp_in_place,
+    exponential,
+    is_numpy,
+    like,
+    masked,
+    namespace,
+    transpose,
+)
 
 
 class Stationary(Kernel):
@@ -113,7 +123,7 @@ class Stationary(Kernel):
         centre, rates = xp.mean(X, axis=0), _rates(log_parameters, mask)
         X, X_new = X - centre, X_new - centre
         _, derivative = self.profile(_exponent(rates, X, X_new))
-        W = weights * derivative * like(np.exp(log_parameters[:, :1, None]), X)
+        W = weights * derivative * like(exponential(log_parameters[:, :1, None]), X)
         sums = xp.sum(W, axis=1)[:, :, None]
         if not is_numpy(X):
             return (transpose(W) @ X - sums * X_new[None, :, :]) * like(rates[:, None, :] ** 2, X)
@@ -136,9 +146,9 @@ class Stationary(Kernel):
         return f"{type(self).__name__}({values})"
 
 
-def _rates(log_parameters: Host, mask: Mask) -> Host:
+def _rates(log_parameters: Host, mask: Mask) -> Array:
     """Return the inverse length-scales, `(b, d)`, zero for inputs that are out."""
-    return np.where(mask, np.exp(-log_parameters[:, 1:]), 0.0)
+    return masked(mask, exponential(-log_parameters[:, 1:]))
 
 
 def _exponent(rates: Host, X: Array, Z: Array) -> Array:
@@ -194,7 +204,7 @@ class _StationaryEvaluation(Evaluation):
         self._rates = _rates(log_parameters, mask)
         self._X = X
         self._inside: list[_Columns] = []
-        variance = like(np.exp(log_parameters[:, :1, None]), X)
+        variance = like(exponential(log_parameters[:, :1, None]), X)
         shape, derivative = kernel.profile(self._exponent())
         derivative *= variance
         if shape is not derivative:
@@ -264,7 +274,7 @@ class _CrossEvaluation(Evaluation):
         self._rates = _rates(log_parameters, mask)
         centre = namespace(Z).mean(Z, axis=1)[:, None, :]
         self._X, self._Z = X - centre, Z - centre
-        variance = like(np.exp(log_parameters[:, :1, None]), X)
+        variance = like(exponential(log_parameters[:, :1, None]), X)
         shape, derivative = kernel.profile(_exponent(self._rates, self._X, self._Z))
         derivative *= variance
         if shape is not derivative:
@@ -303,7 +313,7 @@ def _slopes(W: Array, X: Array, Z: Array) -> Array:
 
 class _DiagonalEvaluation(Evaluation):
     def __init__(self, log_parameters: Host, X: Array) -> None:
-        self._variance = like(np.exp(log_parameters[:, :1]), X)
+        self._variance = like(exponential(log_parameters[:, :1]), X)
         self._d = int(X.shape[-1])
         shape = (log_parameters.shape[0], X.shape[-2])
         self.value = namespace(X).broadcast_to(self._variance, shape)

@@ -51,11 +51,11 @@ class Zero(Kernel):
 
     def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
         """Evaluate `k(X, Z)`: zeros."""
-        return _ZeroEvaluation((len(log_parameters), X.shape[-2], Z.shape[-2]), X)
+        return _ZeroEvaluation((log_parameters.shape[0], X.shape[-2], Z.shape[-2]), X)
 
     def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate `k(x_i, x_i)`: zeros."""
-        return _ZeroEvaluation((len(log_parameters), X.shape[-2]), X)
+        return _ZeroEvaluation((log_parameters.shape[0], X.shape[-2]), X)
 
     def cross_gradient(
         self, log_parameters: Host, X: Array, X_new: Array, mask: Mask, weights: Array

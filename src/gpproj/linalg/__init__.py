@@ -11,14 +11,16 @@ from gpproj.linalg.arrays import (
     Array,
     Host,
     exp_in_place,
+    exponential,
     is_numpy,
     like,
+    masked,
     namespace,
     to_host,
     transpose,
 )
 from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
-from gpproj.linalg.device import hopeful
+from gpproj.linalg.device import Replays, hopeful, is_hopeful
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
@@ -47,9 +49,11 @@ __all__ = [
     "Host",
     "JitterWarning",
     "LowRankCovariance",
+    "Replays",
     "cholesky",
     "contraction",
     "exp_in_place",
+    "exponential",
     "flags",
     "hopeful",
     "in_lapack_order",
@@ -57,10 +61,12 @@ __all__ = [
     "inverse",
     "inverse_root",
     "inverses",
+    "is_hopeful",
     "is_numpy",
     "like",
     "log_determinant",
     "lower_triangle",
+    "masked",
     "namespace",
     "one_blas_thread",
     "solve",

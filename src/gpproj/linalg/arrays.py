@@ -59,6 +59,19 @@ def transpose(matrix: Array) -> Array:
     return namespace(matrix).linalg.matrix_transpose(matrix)
 
 
+def exponential(values: Array) -> Array:
+    """Return `exp(values)` in their own library: parameters may be on the host or on a device."""
+    return np.exp(values) if is_numpy(values) else namespace(values).exp(values)
+
+
+def masked(mask: Array, values: Array) -> Array:
+    """Return values that are zero where the mask is not set."""
+    if is_numpy(values):
+        return np.where(mask, values, 0.0)
+    xp = namespace(values)
+    return xp.where(mask, values, xp.zeros_like(values))
+
+
 def exp_in_place(array: Array) -> Array:
     """Return `exp(array)`, reusing its memory where the library can.
 

@@ -10,15 +10,15 @@ libraries for whole factors and triangular solutions reach a fraction of that sp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import local
-from typing import NamedTuple
+from threading import Lock, local
+from typing import Any, NamedTuple
 
 import array_api_compat
-import numpy as np
 
-from gpproj.linalg.arrays import Array, like, namespace, transpose
+from gpproj.linalg.arrays import Array, namespace, transpose
 
 LEAF = 64
 """Size up to which the library's own factor is taken."""
@@ -46,22 +46,20 @@ def is_hopeful() -> bool:
 
 
 class Halves(NamedTuple):
-    """A factor and its inverse."""
+    """The inverse of a factor."""
 
-    lower: Array
-    """L, `(b, n, n)`."""
     root: Array
     """`L^-1`, `(b, n, n)`."""
+    log_det: Array
+    """`log|A|`, `(b,)`."""
     failed: Array
     """`(b,)`, on the device."""
 
 
 def factorise(matrix: Array) -> Halves:
-    """Return factors and their inverses of torch arrays, `(b, n, n)`; nothing is raised."""
-    xp = namespace(matrix)
-    lower, root = xp.zeros_like(matrix), xp.zeros_like(matrix)
-    failed = _into(matrix, lower, root)
-    return Halves(lower, root, failed)
+    """Return inverses of the factors of torch arrays, `(b, n, n)`; nothing is raised."""
+    root = namespace(matrix).zeros_like(matrix)
+    return Halves(root, *_into(matrix, root))
 
 
 def can_tell(matrix: Array) -> bool:
@@ -69,26 +67,118 @@ def can_tell(matrix: Array) -> bool:
     return bool(array_api_compat.is_torch_array(matrix))
 
 
-def _into(A: Array, lower: Array, root: Array) -> Array:
-    """Write factor and inverse of A into two arrays; return what failed."""
+def _into(A: Array, root: Array) -> tuple[Array, Array]:
+    """Write the inverse of the factor of A into an array; return `log|A|` and what failed."""
     n = int(A.shape[-1])
     if n <= LEAF:
-        return _leaf(A, lower, root)
+        return _leaf(A, root)
     h = n // 2
-    failed = _into(A[:, :h, :h], lower[:, :h, :h], root[:, :h, :h])
+    log_det, failed = _into(A[:, :h, :h], root[:, :h, :h])
     M11 = root[:, :h, :h]
     L21 = A[:, h:, :h] @ transpose(M11)
-    lower[:, h:, :h] = L21
-    failed = failed | _into(A[:, h:, h:] - L21 @ transpose(L21), lower[:, h:, h:], root[:, h:, h:])
+    rest = minus_product(A[:, h:, h:], L21, transpose(L21))
+    more, also = _into(rest, root[:, h:, h:])
     root[:, h:, :h] = -(root[:, h:, h:] @ L21) @ M11
-    return failed
+    return log_det + more, failed | also
 
 
-def _leaf(A: Array, lower: Array, root: Array) -> Array:
+def minus_product(matrix: Array, left: Array, right: Array) -> Array:
+    """Return `A - left right` of torch arrays in one pass."""
     import torch
 
-    found, told = torch.linalg.cholesky_ex(A)
-    identity = like(np.eye(A.shape[-1]), A)
-    lower[...] = found
-    root[...] = torch.linalg.solve_triangular(found, identity.expand(found.shape), upper=False)
-    return told != 0
+    return torch.baddbmm(matrix, left, right, alpha=-1.0)
+
+
+def _leaf(A: Array, root: Array) -> tuple[Array, Array]:
+    import torch
+
+    lower, told = torch.linalg.cholesky_ex(A)
+    identity = torch.eye(int(A.shape[-1]), dtype=A.dtype, device=A.device)
+    root[...] = torch.linalg.solve_triangular(lower, identity.expand(lower.shape), upper=False)
+    diagonal = torch.diagonal(lower, dim1=-2, dim2=-1)
+    return 2.0 * diagonal.log().sum(-1), told != 0
+
+
+SIZES = (*range(1, 9), *range(10, 17, 2), *range(20, 33, 4), *range(40, 65, 8), *range(80, 513, 16))
+"""Lanes that recorded work comes in: a batch is filled up to the next of them."""
+
+SEEN = 3
+"""Times that work of one shape is done as it comes before it is recorded."""
+
+
+class Replays:
+    """Work on a device that is recorded once, and then replayed as a whole (CUDA graphs).
+
+    An evaluation is some two hundred small steps, and asking for each takes longer than doing it.
+    The work must be a function of its inputs alone, without any look at their values.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[Any] = Counter()
+        self._recorded: dict[Any, _Recording] = {}
+        self._pool: Any = None
+
+    def __reduce__(self) -> tuple[type[Replays], tuple[()]]:
+        """Pickle as new: recordings belong to a device."""
+        return Replays, ()
+
+    def run(self, name: Any, work: Callable[..., Array], *inputs: Array) -> Array:
+        """Return `work(*inputs)`, whose first dimension is that of the inputs.
+
+        Parameters
+        ----------
+        name : hashable
+            Of the work: the same name must mean the same work.
+        work : callable
+        inputs : arrays `(b, ...)`
+        """
+        lanes = int(inputs[0].shape[0])
+        size = next((one for one in SIZES if one >= lanes), None)
+        if size is None or not _records(inputs[0]):
+            return work(*inputs)
+        key = (name, size)
+        with self._lock:
+            self._counts[key] += 1
+            if self._counts[key] <= SEEN:
+                return work(*inputs)
+            if key not in self._recorded:
+                self._recorded[key] = self._record(work, [_filled(one, size) for one in inputs])
+            return self._recorded[key](inputs)[:lanes, ...]
+
+    def _record(self, work: Callable[..., Array], inputs: list[Array]) -> _Recording:
+        import torch
+
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):
+            work(*inputs)
+        torch.cuda.current_stream().wait_stream(beside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            output = work(*inputs)
+        self._pool = graph.pool()
+        return _Recording(graph, inputs, output)
+
+
+class _Recording(NamedTuple):
+    graph: Any
+    inputs: list[Array]
+    output: Array
+
+    def __call__(self, inputs: Sequence[Array]) -> Array:
+        for held, given in zip(self.inputs, inputs, strict=True):
+            held[: given.shape[0], ...] = given
+        self.graph.replay()
+        return self.output
+
+
+def _records(array: Array) -> bool:
+    return bool(array_api_compat.is_torch_array(array)) and array.device.type == "cuda"
+
+
+def _filled(array: Array, size: int) -> Array:
+    """Return lanes filled up with the last of them."""
+    more = size - int(array.shape[0])
+    filled = namespace(array).concat([array] + [array[-1:, ...]] * more, axis=0)
+    return filled.clone() if more == 0 else filled

@@ -27,13 +27,23 @@ class Factor(NamedTuple):
     """Lower Cholesky factors `A = L L'` of a batch of matrices."""
 
     lower: Array
-    """`(b, n, n)`; what is above the diagonal means nothing. The identity in lanes that failed."""
+    """`(b, n, n)`; what is above the diagonal means nothing. The identity in lanes that failed. The
+    matrices themselves where `root` was found without it; ask `lower_triangle`."""
     jitter: Host
     """`(b,)`, what was added to the diagonal of each lane."""
     failed: Array
     """`(b,)`, lanes that no jitter of the ladder made positive definite; see `flags`."""
     root: Array = None
     """`L^-1`, where it was found on the way."""
+    log_det: Array = None
+    """`log|A|`, likewise, `(b,)`."""
+
+    def failed_here(self) -> Array:
+        """Return what failed, beside the factors."""
+        if not is_numpy(self.failed) or is_numpy(self.lower):
+            return self.failed
+        xp = namespace(self.lower)
+        return xp.asarray(self.failed, device=self.lower.device)
 
 
 def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None = None) -> Factor:
@@ -74,7 +84,7 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
         if device.can_tell(whole):
             halves = device.factorise(whole)
             if device.is_hopeful() or not bool(namespace(whole).any(halves.failed)):
-                return Factor(halves.lower, jitter, halves.failed, halves.root)
+                return Factor(whole, jitter, halves.failed, halves.root, halves.log_det)
         lower, jitter, failed = _factorise_any(whole)
     if jitter.any():
         # One constant text, so that the warning registry shows it once.
@@ -184,13 +194,18 @@ def flags(failed: Array) -> NDArray[np.bool_]:
 
 def lower_triangle(factor: Factor) -> Array:
     """Return the factors themselves, zero above the diagonal, `(b, n, n)`."""
-    return namespace(factor.lower).tril(factor.lower)
+    xp = namespace(factor.lower)
+    if factor.root is not None:  # then `lower` is still the matrix
+        return xp.linalg.cholesky(factor.lower)
+    return xp.tril(factor.lower)
 
 
 def log_determinant(factor: Factor) -> Array:
     """Return `log|A|`, `(b,)`."""
     if is_numpy(factor.lower):
         return 2.0 * np.add.reduce(np.log(factor.lower.diagonal(axis1=1, axis2=2)), axis=-1)
+    if factor.log_det is not None:
+        return factor.log_det
     xp = namespace(factor.lower)
     diagonal = xp.linalg.diagonal(factor.lower)
     return 2.0 * xp.sum(xp.log(diagonal), axis=-1)
@@ -297,7 +312,7 @@ def subtract_gram(matrix: Array, half: Array) -> Array:
 def minus_product(matrix: Array, left: Array, right: Array) -> Array:
     """Return `A - left right` on a device, in one pass where the library can."""
     if device.can_tell(matrix):
-        return matrix.baddbmm_(left, right, alpha=-1.0)
+        return device.minus_product(matrix, left, right)
     return matrix - left @ right
 
 

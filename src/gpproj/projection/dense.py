@@ -18,6 +18,7 @@ to zero. Neither is b = nu - R K nu, which loses them as K grows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,12 +31,13 @@ from gpproj.linalg import (
     Host,
     cholesky,
     contraction,
-    flags,
+    exponential,
     hopeful,
     in_row_order,
     inverse,
     inverse_root,
     inverses,
+    is_hopeful,
     is_numpy,
     like,
     log_determinant,
@@ -66,7 +68,7 @@ def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask:
     mask : bool array `(b, d)`
         Inputs that are in.
     """
-    return _evaluate(target, kernel, parameters, mask, _divergence)
+    return _evaluate(target, kernel, parameters, mask, _value)
 
 
 def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -86,7 +88,7 @@ def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Ma
     With Gaussian noise this is the marginal likelihood with the reference's noise variance: what
     the paper compares the projection with.
     """
-    return _evaluate(target, kernel, parameters, mask, _evidence)
+    return _evaluate(target, kernel, parameters, mask, _evidence_value)
 
 
 def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -97,16 +99,31 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     """
     errors = np.empty(parameters.shape[0])
     for batch in _batches(target, parameters):
-        smooth, diagonal = _prior(target, kernel, parameters[batch], mask[batch])
-        sites = _conditioned(target, smooth, diagonal)
-        mean = (smooth.value @ sites.coefficients[:, :, None])[:, :, 0]
-        K = namespace(target.X).asarray(smooth.value, copy=True)
-        K = subtract_gram(K, smooth.value @ transpose(sites.root))
-        divergence = gaussian_kl(
-            target.latent_mean - mean, target.root, target.log_det, cholesky(K, diagonal)
-        )
-        errors[batch] = np.where(flags(sites.failed), np.inf, divergence)
+        told = _told(target, kernel, parameters[batch], mask[batch], _errors)
+        errors[batch] = told[:, 0]
     return errors
+
+
+def _errors(target: Target, kernel: Kernel, parameters: Array, mask: Array) -> Array:
+    """Return the predictive divergences, `(b, 1)`."""
+    smooth, diagonal = _prior(target, kernel, parameters, mask)
+    sites = _conditioned(target, smooth, diagonal)
+    mean = (smooth.value @ sites.coefficients[:, :, None])[:, :, 0]
+    xp = namespace(target.X)
+    K = subtract_gram(xp.asarray(smooth.value, copy=True), smooth.value @ transpose(sites.root))
+    divergence = gaussian_kl(
+        target.latent_mean - mean, target.root, target.log_det, cholesky(K, diagonal)
+    )
+    return _infinite(sites.failed, divergence)[:, None]
+
+
+def _infinite(failed: Array, value: Array) -> Array:
+    """Return values that are infinite where something failed."""
+    if is_numpy(value):
+        return np.where(failed, np.inf, value)
+    xp = namespace(value)
+    here = xp.asarray(failed, device=value.device)
+    return xp.where(here, xp.full_like(value, np.inf), value)
 
 
 class Conditioned(NamedTuple):
@@ -133,6 +150,9 @@ def _conditioned(target: Target, smooth: Evaluation, diagonal: Array) -> Conditi
 
 
 Differentiate: TypeAlias = "Callable[[Target, Evaluation, Array], _Derivative]"
+
+Work: TypeAlias = Callable[[Target, Kernel, Array, Array], Array]
+"""From parameters and masks, beside the target's arrays, to numbers of every lane."""
 
 
 class _Derivative(NamedTuple):
@@ -188,7 +208,7 @@ def _prior(
 ) -> tuple[Evaluation, Array]:
     """Return K_smooth and the diagonal `extra + eps` that completes K, `(b, 1)`."""
     smooth = kernel.evaluate(parameters[:, :-1], target.X, mask)
-    return smooth, like(np.exp(parameters[:, -1:]) + target.nugget, target.X)
+    return smooth, like(exponential(parameters[:, -1:]) + target.nugget, target.X)
 
 
 def _site_factor(target: Target, smooth: Evaluation, diagonal: Array) -> Factor:
@@ -203,37 +223,55 @@ def _batches(target: Target, parameters: Host) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, lanes, size))
 
 
-def _evaluate(
-    target: Target, kernel: Kernel, parameters: Host, mask: Mask, differentiate: Differentiate
-) -> Value:
+def _evaluate(target: Target, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Value:
     """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
     for batch in _batches(target, parameters):
-        theta, own = parameters[batch], mask[batch]
-        with hopeful():
-            told = _told(target, kernel, theta, own, differentiate)
-        failed = np.isinf(told[:, 0])
-        if failed.any() and not is_numpy(target.X):  # there it was not even tried to mend them
-            told[failed] = _told(target, kernel, theta[failed], own[failed], differentiate)
+        told = _told(target, kernel, parameters[batch], mask[batch], work)
         value[batch], gradient[batch] = told[:, 0], told[:, 1:]
+    gradient[~np.isfinite(value)] = 0.0
     return Value(value, gradient)
 
 
-def _told(
-    target: Target, kernel: Kernel, parameters: Host, mask: Mask, differentiate: Differentiate
-) -> Host:
-    """Return value and gradient of all lanes, `(b, 1 + p)`, in one transfer from a device."""
+def _differentiated(
+    differentiate: Differentiate, target: Target, kernel: Kernel, parameters: Array, mask: Array
+) -> Array:
+    """Return value and gradient of all lanes, `(b, 1 + p)`."""
     smooth, diagonal = _prior(target, kernel, parameters, mask)
     found = differentiate(target, smooth, diagonal)
     xp = namespace(found.G)
-    trace = xp.linalg.trace(found.G)
-    parts = [found.value[:, None], smooth.pull_back(in_row_order(found.G)), trace[:, None]]
-    if is_numpy(found.G):
-        told, failed = np.concatenate(parts, axis=1), flags(found.failed)
-    else:
-        whole = to_host(xp.concat([*parts, like(found.failed, found.G)[:, None]], axis=1))
-        told, failed = whole[:, :-1].copy(), whole[:, -1] > 0.0
-    told[:, -1] *= np.exp(parameters[:, -1])
-    told[failed, 0], told[failed, 1:] = np.inf, 0.0
+    trace = xp.linalg.trace(found.G) * exponential(parameters[:, -1])
+    value = _infinite(found.failed, found.value)
+    slopes = smooth.pull_back(in_row_order(found.G))
+    return xp.concat([value[:, None], slopes, trace[:, None]], axis=1)
+
+
+_value = partial(_differentiated, _divergence)
+_evidence_value = partial(_differentiated, _evidence)
+
+
+def _told(target: Target, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
+    """Return what some work says of every lane on the host, infinity first where it failed.
+
+    On a device there is one transfer to it and one back, and lanes whose covariance cannot be
+    factorised as it stands are done again with more patience.
+    """
+    if is_numpy(target.X):
+        told: Host = work(target, kernel, parameters, mask)
+        return told
+    xp = namespace(target.X)
+
+    def at(theta: Host, own: Mask) -> Host:
+        inputs = like(theta, target.X), xp.asarray(own, device=target.X.device)
+        bound = partial(work, target, kernel)
+        if not is_hopeful():
+            return to_host(bound(*inputs))
+        return to_host(target.replays.run((work, kernel), bound, *inputs))
+
+    with hopeful():
+        told = at(parameters, mask)
+    failed = ~np.isfinite(told[:, 0])
+    if failed.any():
+        told[failed] = at(parameters[failed], mask[failed])
     return told

@@ -80,7 +80,7 @@ def condition(
         condition,
         kernel=kernel,
         likelihood=likelihood,
-        inference=inference,
+        inference=sparse or inference,  # folds have fewer rows, and keep to the plan
         standardize=standardize,
         nugget=nugget,
     )

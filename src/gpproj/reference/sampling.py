@@ -151,7 +151,7 @@ def sample(
         random_state=seed,
         progress=progress,
         n_jobs=n_jobs,
-        inference=inference,
+        inference=sparse or inference,  # folds have fewer rows, and keep to the plan
         nugget=nugget,
     )
     flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))

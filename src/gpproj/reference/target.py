@@ -16,6 +16,7 @@ from gpproj.linalg import (
     Covariance,
     Host,
     LowRankCovariance,
+    Replays,
     cholesky,
     in_lapack_order,
     like,
@@ -77,6 +78,11 @@ class Target:
     def spanning_squares(self) -> Array:
         """`T^2 1 + D_S`: the diagonal of S, `(n,)`."""
         return namespace(self.X).sum(self.spanning**2, axis=1) + self.low_rank.noise
+
+    @cached_property
+    def replays(self) -> Replays:
+        """Evaluations that were recorded on a device."""
+        return Replays()
 
     @cached_property
     def root(self) -> Array:

@@ -143,6 +143,7 @@ def page(
 def provenance(found: Findings, seed: int | None) -> dict[str, str]:
     """Return what was used, by name."""
     reference, path = found.cv.reference, found.cv.path
+    inducing = reference.problem.inducing
     sampled = reference.draws.count > 1
     learned = path.learn.replace("_", " ")
     clusters = "" if path.clusters is None else f", clusters: {path.clusters}"
@@ -152,6 +153,7 @@ def provenance(found: Findings, seed: int | None) -> dict[str, str]:
         "Date": datetime.now().astimezone().isoformat(" ", "minutes"),
         "Seed": "not given" if seed is None else str(seed),
         "Reference": repr(reference),
+        **({} if inducing is None else {"Inducing points": f"{inducing.count}, {inducing.method}"}),
         "Submodels": f"learned by {learned}{clusters}",
         "Validation": f"{found.cv.method}, search {found.cv.search}, {found.folds} {left_out}",
         # Looked up, not imported: the door is below this room and always loaded before it.

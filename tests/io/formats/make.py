@@ -17,6 +17,7 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import Gamma, LogNormal
+from gpproj.reference import ForeignReference
 
 HERE = Path(__file__).resolve().parent
 NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5]})
@@ -34,6 +35,9 @@ def figures(thing):
         models = [thing.reference, *(thing[size] for size in range(len(thing)))]
         found = [figures(model) for model in models]
         return {"order": list(thing.order), "errors": thing.errors.tolist(), "models": found}
+    if isinstance(thing, ForeignReference):
+        own = [thing.latent_mean, thing.latent_cov.diagonal(), *thing.loo()]
+        return {"latent": [values.tolist() for values in own], "noise": thing.noise_variance}
     kind = thing.columns.kind
     if kind == "real":
         own = [*thing.predict(NEW), thing.log_density(NEW, Y_NEW)]
@@ -64,6 +68,13 @@ def samples():
     exposure = rng.uniform(0.5, 2.0, 10)
     counts = rng.poisson(exposure * np.exp(0.5 * y))
     rates = gpproj.fit(X, counts, "negative-binomial", exposure=exposure)
+    inducing = gpproj.Sparse(5, "fitc", "kmeans")
+    through = gpproj.fit(X, y, kernel=Constant() + SquaredExponential(), inference=inducing)
+    searched = gpproj.forward_search(through, 2, search_rows=8, random_state=1, progress=False)
+    points = gpproj.Sparse(X[["c", "a", "b"]][:4])
+    named = gpproj.condition(X, y, kernel, Gaussian(0.1), points, standardize=True)
+    draws = y.to_numpy() + 0.3 * rng.standard_normal((12, 10)) + rng.standard_normal((12, 1))
+    drawn = gpproj.from_draws(X, y, draws, 0.1)
     return {
         "reference": sampled,
         "submodel": gpproj.project(sampled, ["b"], clusters=2),
@@ -71,6 +82,9 @@ def samples():
         "validation": validation,
         "classes": classes,
         "counts": gpproj.project(rates, ["a"]),
+        "sparse": searched,
+        "points": named,
+        "foreign": gpproj.project_path(drawn, ["a"]),
     }
 
 
