@@ -43,6 +43,10 @@ SETTINGS = {
 
 CURVES = {"projection": BLUE, "ARD": ORANGE}
 
+MIDDLES = {"log_density": "mean", "auc": "mean", "rmse": "median"}
+"""How splits are summed up. An expected count is the mean of a log-normal, exp(m + v / 2): a single
+row far from the training rows can make it as large as a number can be."""
+
 
 def reproduce_other_targets(
     name: str, folder: Path, splits: int = 20, n_jobs: int | None = 1
@@ -62,7 +66,7 @@ def reproduce_other_targets(
     Returns
     -------
     DataFrame
-        Means over the splits: one row for each size, one column for each curve and score.
+        Over the splits: one row for each size, one column for each curve and score.
     """
     import pandas as pd
 
@@ -71,7 +75,8 @@ def reproduce_other_targets(
     raw = pd.DataFrame(repeated(work, splits, folder, list(setting), n_jobs, f"{name} splits"))
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
     save(_draw(raw, setting), folder / f"{name}.png")
-    table = raw.pivot_table(index="size", columns="curve", values=["log_density", setting.score])
+    values = {one: MIDDLES[one] for one in ("log_density", setting.score)}
+    table = raw.pivot_table(index="size", columns="curve", values=list(values), aggfunc=values)
     table.columns = [f"{curve}, {score}" for score, curve in table.columns]
     return table
 
@@ -122,26 +127,34 @@ def _score(setting: Setting, y: Any, mean: Any, classes: tuple[Any, ...] | None)
 
 
 def _draw(raw: pd.DataFrame, setting: Setting) -> Axes:
-    """Draw mean test scores with 95 % intervals, the reference as a dotted line."""
+    """Draw scores: means with 95 % intervals, or medians with quartiles; reference dotted."""
     import matplotlib.pyplot as plt
 
-    names = {"log_density": "mean test log density", "auc": "test AUC", "rmse": "test RMSE"}
+    names = {
+        "log_density": "mean test log density",
+        "auc": "test AUC",
+        "rmse": "test RMSE, median and quartiles",
+    }
     _, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), layout="constrained")
     splits = raw["split"].nunique()
     for ax, score in zip(axes, ("log_density", setting.score), strict=True):
         for curve, colour in CURVES.items():
             grouped = raw[raw["curve"] == curve].groupby("size")[score]
-            mean = grouped.mean()
-            ax.plot(mean.index, mean, label=f"{curve} order", color=colour)
+            middle = grouped.agg(MIDDLES[score])
+            ax.plot(middle.index, middle, label=f"{curve} order", color=colour)
             if splits > 1:
                 half = 1.96 * grouped.std() / np.sqrt(splits)
-                ax.fill_between(
-                    mean.index, mean - half, mean + half, color=colour, alpha=0.15, lw=0
-                )
-        full = raw[raw["curve"] == "reference"][score].mean()
+                low, high = middle - half, middle + half
+                if MIDDLES[score] == "median":
+                    low, high = grouped.quantile(0.25), grouped.quantile(0.75)
+                ax.fill_between(middle.index, low, high, color=colour, alpha=0.15, lw=0)
+        full = raw[raw["curve"] == "reference"][score].agg(MIDDLES[score])
         ax.axhline(full, color="black", linestyle=":", label="all inputs")
         ax.set_xlabel("inputs")
         ax.set_ylabel(names[score])
+    if setting.score == "rmse":  # the null model's is the largest that makes sense
+        null = raw[raw["size"] == 0]["rmse"].median()
+        axes[1].set_ylim(0.0, 1.2 * null)
     axes[0].legend(fontsize=8)
     first: Axes = axes[0]
     return first
