@@ -30,6 +30,11 @@ from gpproj.likelihoods import Gaussian
 from gpproj.projection import family_of
 from gpproj.projection.objective import posterior_divergence, projection_error
 
+SEARCH_ROWS = 10_000
+
+COMPARED = 8
+"""Steps of a search that the processor takes too."""
+
 ROWS = {"boston": 300, "automobile": 150, "crime": 400}
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -126,9 +131,9 @@ def paths(name: str, strategies: tuple[str, ...] = ("race",)) -> dict[str, Any]:
         )
         told[strategy] = {"seconds": round(seconds, 2), "inputs": len(path) - 1}
         if strategy == "race":
-            seconds, own = timed(lambda: gpproj.forward_search(here, 15, progress=False))
-            told["processor, first 15 inputs"] = round(seconds, 1)
-            steps = min(15, len(path) - 1)
+            steps = min(COMPARED, len(path) - 1)
+            seconds, own = timed(lambda: gpproj.forward_search(here, COMPARED, progress=False))
+            told[f"processor, first {steps} inputs"] = round(seconds, 1)
             told["same order, first inputs"] = next(
                 (k for k in range(steps) if path.order[k] != own.order[k]), steps
             )
@@ -155,41 +160,75 @@ def toy(realisations: int = 200) -> dict[str, Any]:
     return {"realisations": realisations, "seconds": round(seconds, 1), "inputs": len(found[0])}
 
 
+def known(X: np.ndarray, y: np.ndarray) -> tuple[Any, Gaussian]:
+    """Return hyperparameters that suit the data, from a fit to a few rows."""
+    few = gpproj.fit(X[:400], y[:400])
+    return few.kernel, Gaussian(few.noise_variance)
+
+
 def dense(n: int = 5000, d: int = 20, steps: int = 10) -> dict[str, Any]:
-    """Measure a path at many rows with whole matrices."""
+    """Measure a path at many rows with whole matrices, searched on all rows and on some."""
     X, y = additive(n, d)
-    few = gpproj.fit(X[:1000], y[:1000], inference="exact")
-    there = gpproj.condition(
-        *moved(X, y), few.kernel, Gaussian(few.noise_variance), inference="exact", standardize=True
-    )
-    seconds, path = timed(lambda: gpproj.forward_search(there, steps, progress=False))
-    return {"seconds": round(seconds, 1), "order": path.order, "gigabytes": gigabytes()}
+    there = gpproj.condition(*moved(X, y), *known(X, y), inference="exact", standardize=True)
+    told: dict[str, Any] = {}
+    for name, rows in {"searched on 1500 rows": 1500, "searched on all rows": None}.items():
+        seconds, path = timed(
+            lambda r=rows: gpproj.forward_search(there, steps, search_rows=r, progress=False)
+        )
+        told[name] = {
+            "seconds": round(seconds, 1),
+            "order": path.order,
+            "relative_errors": path.relative_errors.round(4).tolist(),
+        }
+    return told | {"gigabytes": gigabytes()}
 
 
 def sparse(n: int, m: int = 500, d: int = 50, steps: int = 10) -> dict[str, Any]:
     """Measure a path at very many rows through inducing points."""
     X, y = additive(n, d)
-    few = gpproj.fit(X[:2000], y[:2000], inference="exact")
-    condition, there = timed(
+    values = known(X, y)
+    seconds_before, there = timed(
         lambda: gpproj.condition(
-            *moved(X, y),
-            few.kernel,
-            Gaussian(few.noise_variance),
-            inference=gpproj.Sparse(m),
-            standardize=True,
+            *moved(X, y), *values, inference=gpproj.Sparse(m), standardize=True
         )
     )
     seconds, path = timed(
-        lambda: gpproj.forward_search(there, steps, search_rows=10_000, progress=False)
+        lambda: gpproj.forward_search(there, steps, search_rows=SEARCH_ROWS, progress=False)
     )
     return {
         "rows": n,
-        "conditioning": round(condition, 1),
+        "conditioning": round(seconds_before, 1),
         "seconds": round(seconds, 1),
         "order": path.order,
         "relative_errors": path.relative_errors.round(4).tolist(),
         "gigabytes": gigabytes(),
     }
+
+
+def quality() -> dict[str, Any]:
+    """Compare 200 inducing points with exact inference, at the same hyperparameters."""
+    X, y = gpproj.datasets.crime()
+    rows = np.random.default_rng(0).permutation(len(y))[:1500]
+    sets = {
+        "crime, n = 1500": (X.to_numpy(dtype=float)[rows], y.to_numpy(dtype=float)[rows]),
+        "simulated, n = 5000": additive(5000, 12),
+    }
+    told: dict[str, Any] = {}
+    for name, (inputs, target) in sets.items():
+        values = known(inputs, target)
+        for way in ("exact", "vfe"):
+            inference = "exact" if way == "exact" else gpproj.Sparse(200)
+            ref = gpproj.condition(
+                *moved(inputs, target), *values, inference=inference, standardize=True
+            )
+            seconds, path = timed(lambda r=ref: gpproj.forward_search(r, 6, progress=False))
+            told[f"{name}, {way}"] = {
+                "order": path.order,
+                "null_minus_error": (path.null_error - path.errors).round(1).tolist(),
+                "relative_errors": path.relative_errors.round(4).tolist(),
+                "seconds": round(seconds, 1),
+            }
+    return told
 
 
 def gigabytes() -> float:
@@ -204,6 +243,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "crime": lambda: paths("crime", ("race", "exhaustive")),
     "toy": toy,
     "dense": dense,
+    "quality": quality,
     "sparse": lambda: sparse(100_000),
     "sparse, a million rows": lambda: sparse(1_000_000),
 }

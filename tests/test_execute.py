@@ -9,13 +9,15 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from gpproj.execute import Progress, run, run_in_batches, time_text
+from gpproj.execute import Progress, run, run_in_batches, sending, time_text
+from gpproj.execute.sending import HELD, LARGE, Task, packed, perform
 
 # Functions handed to workers are defined inside the tests: those travel whole to other processes,
 # which could not import this module by its name.
@@ -123,6 +125,128 @@ def test_exceptions_reach_the_caller(n_jobs):
 
     with pytest.raises(RuntimeError, match="item 2 is bad"):
         run(refuse, [0, 1, 2, 3], n_jobs)
+
+
+@pytest.fixture
+def a_worker(monkeypatch):
+    """This process as a worker that has done nothing yet."""
+    monkeypatch.setattr(sending, "_held", type(sending._held)())
+
+
+def task_of(function, items, bring=True):
+    token, contents = packed(function)
+    brought = contents if bring else {token: contents[token]}
+    return Task(token, tuple(contents), brought, items)
+
+
+def matrix(n=100):
+    return np.random.default_rng(0).standard_normal((n, n))
+
+
+def test_a_worker_does_what_it_has_the_arrays_for(a_worker):
+    first, second = matrix(), matrix() + 1.0
+    assert perform(task_of(first.take, [0, 1], bring=False)) is None
+    assert perform(task_of(first.take, [0, 1])) == first.take([0, 1]).tolist()
+    assert perform(task_of(first.__getitem__, [(0, 1)], bring=False)) == [first[0, 1]]
+    assert perform(task_of(second.take, [0], bring=False)) is None
+
+
+def test_a_task_is_nothing_that_joblib_scatters():
+    with pytest.raises(TypeError, match="weak reference"):
+        weakref.ref(task_of(matrix().take, [0]))
+
+
+def test_a_worker_makes_a_function_once(a_worker):
+    class Counter:
+        def __init__(self):
+            self.calls, self.array = 0, matrix()
+
+        def __call__(self, item):
+            self.calls += 1
+            return self.calls
+
+    task = task_of(Counter(), [0, 0])
+    assert [perform(task), perform(task)] == [[1, 2], [3, 4]]
+
+
+def test_a_worker_forgets_the_oldest_functions(a_worker):
+    arrays = [matrix() + shift for shift in range(HELD + 1)]
+    for array in arrays:
+        perform(task_of(array.take, [0]))
+    assert len(sending._held) == HELD
+    assert perform(task_of(arrays[0].sum, [0], bring=False)) is None
+    assert perform(task_of(arrays[1].sum, [None], bring=False)) == [arrays[1].sum()]
+
+
+@pytest.mark.parametrize(
+    ("made", "apart"),
+    [
+        (matrix(), True),
+        (np.asfortranarray(matrix()), True),
+        (matrix(200)[::2, ::2], True),
+        (np.arange(LARGE), True),
+        (matrix(200) > 0.0, False),
+        (matrix(20), False),
+        (np.array([None] * LARGE), False),
+    ],
+    ids=["C", "Fortran", "slice", "integers", "booleans", "small", "objects"],
+)
+def test_arrays_arrive_as_they_were(a_worker, made, apart):
+    token, contents = packed(made.__getitem__)
+    assert len(contents) == 1 + apart
+    (arrived,) = perform(Task(token, tuple(contents), contents, [...]))
+    np.testing.assert_array_equal(arrived, made)
+    assert arrived.dtype == made.dtype
+    if made.flags.forc:
+        assert arrived.flags.c_contiguous == made.flags.c_contiguous
+
+
+def test_layouts_are_told_apart():
+    square = matrix()
+    symmetric = square + square.T
+    names = [set(packed(array.take)[1]) for array in (symmetric, np.asfortranarray(symmetric))]
+    assert names[0].isdisjoint(names[1])
+
+
+def test_no_task_can_change_an_array_under_the_others(a_worker):
+    array = matrix()
+
+    def change(item):
+        array[item] = 0.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        perform(task_of(change, [0]))
+    array[0] = 0.0  # the caller can
+
+
+def test_pools_are_kept_from_call_to_call_on_demand():
+    # In a process without other threads, which a pool must not be forked beside.
+    code = """
+import os
+import joblib
+import numpy as np
+from gpproj.execute import run, same_workers
+
+large = np.arange(20_000.0)
+def work(item):
+    return os.getpid(), large[item]
+
+def processes():
+    found = run(work, range(8), n_jobs=None)
+    assert [value for _, value in found] == list(range(8))
+    return {process for process, _ in found}
+
+with joblib.parallel_config("multiprocessing", n_jobs=2):
+    assert processes().isdisjoint(processes())
+    with same_workers(n_jobs=None):
+        first = processes()
+        assert len(first | processes() | processes()) == 2
+    assert first.isdisjoint(processes())
+assert processes() == {os.getpid()}
+"""
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"

@@ -160,6 +160,9 @@ def select(
             "and 200 above."
         ),
     ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Compute there: cuda, or another device of torch.")
+    ] = None,
     validate: Annotated[
         str | None, typer.Option(help="kfold or loo; by default what suits the reference.")
     ] = None,
@@ -185,6 +188,7 @@ def select(
         "sample": sample,
         "draws": draws,
         "inducing": inducing,
+        "device": device,
         "validate": validate,
         "folds": folds,
         "max_inputs": max_inputs,

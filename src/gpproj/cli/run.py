@@ -44,6 +44,8 @@ class Settings:
     draws: int = 100
     inducing: int = 0
     """Inducing points; 0 leaves it to `gpproj.fit` or `gpproj.sample`, by the number of rows."""
+    device: str | None = None
+    """Where to compute."""
     validate: str | None = None
     folds: int = 5
     max_inputs: int | None = None
@@ -104,6 +106,8 @@ class Settings:
                 raise RunError(f"{source}: {name} must be one of {words}")
         if self.exposure is not None and self.kind != "count":
             raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
+        if not isinstance(self.device, str | None):
+            raise RunError(f"{source}: device must be a name, such as cuda")
         if not isinstance(self.sample, bool):
             raise RunError(f"{source}: sample must be true or false")
         leasts = {"draws": 8, "inducing": 0, "folds": 2, "max_inputs": 1, "seed": 0}
@@ -217,14 +221,19 @@ class Run:
                 self._learned(prepared).save(saved)
         # Loaded in any case: a run goes on in the same way whether it was interrupted or not.
         reference: gpproj.Reference = gpproj.load(saved)
-        return reference
+        return reference if self.settings.device is None else reference.to(self.settings.device)
 
     def _learned(self, prepared: Prepared) -> gpproj.Reference:
         likelihood, exposure = self.settings.likelihood, prepared.exposure
         inference = self._inference(len(prepared.y))
         if not self.settings.sample:
             return gpproj.fit(
-                prepared.X, prepared.y, likelihood, exposure=exposure, inference=inference
+                prepared.X,
+                prepared.y,
+                likelihood,
+                exposure=exposure,
+                inference=inference,
+                device=self.settings.device,
             )
         return gpproj.sample(
             prepared.X,
@@ -232,6 +241,7 @@ class Run:
             likelihood=likelihood,
             exposure=exposure,
             inference=inference,
+            device=self.settings.device,
             draws=self.settings.draws,
             random_state=self.settings.seed,
             n_jobs=self.n_jobs,

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from array_api_compat import device
+from array_api_compat import device as device_of
 
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
 from gpproj.data.scaling import Scaling, moments
 from gpproj.data.targets import Kind, known_kind, read_exposure, read_target
-from gpproj.linalg import Array, Host, like, namespace, to_host
+from gpproj.linalg import Array, Host, like, namespace, on_device, to_host
 
 Centre: TypeAlias = Callable[[Host, Host], float]
 """From targets and log exposures, `(n,)` each, to the constant that fits them best."""
@@ -107,6 +107,21 @@ class TrainingSet(Columns):
         """Number of rows."""
         return int(self.X.shape[0])
 
+    def to(self, device: str) -> TrainingSet:
+        """Return the same on a device of torch."""
+        scaling = self.scaling
+        return replace(
+            self,
+            X=on_device(self.X, device),
+            y=on_device(self.y, device),
+            offset=None if self.offset is None else on_device(self.offset, device),
+            scaling=replace(
+                scaling,
+                input_mean=on_device(scaling.input_mean, device),
+                input_scale=on_device(scaling.input_scale, device),
+            ),
+        )
+
     @property
     def columns(self) -> Columns:
         """All but the data."""
@@ -129,6 +144,7 @@ def training_set(
     kind: Kind = "real",
     exposure: Any = None,
     centre: Centre | None = None,
+    device: str | None = None,
 ) -> TrainingSet:
     """Check, name and (if asked to) standardise training data.
 
@@ -153,6 +169,8 @@ def training_set(
         For targets that are not real, if `standardize`: from targets and log exposures (both
         NumPy) to a constant. It takes the place of the target's mean in the scaling, and offsets
         contain it; zero when not given.
+    device : str, optional
+        Of torch, to which the data are moved; they stay where they are when not given.
 
     Returns
     -------
@@ -176,6 +194,8 @@ def training_set(
     checks.training_size(values)
     names, named = _names(X, values.shape[1], feature_names)
     checks.finite(values, "X", names)
+    if device is not None:
+        values = on_device(values, device)
     rows = int(values.shape[0])
     read = read_target(y, kind, rows)
     target = frames.move(read.values, beside=values, argument="y", home="X")
@@ -194,7 +214,7 @@ def training_set(
     if standardize:
         scaling = Scaling.standard(seen_inputs, seen_target if kind == "real" else None)
     else:
-        scaling = Scaling.identity(len(names), namespace(values), device(values))
+        scaling = Scaling.identity(len(names), namespace(values), device_of(values))
     if kind != "real" and standardize and centre is not None:
         scaling = replace(scaling, target_mean=float(centre(to_host(target), log_exposure)))
     return TrainingSet(

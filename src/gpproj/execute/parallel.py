@@ -2,12 +2,14 @@
 
 Threads of this process do the work by default: almost all of it is linear algebra that runs without
 the interpreter's lock, and threads share the reference instead of copying it. A backend that the
-user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work instead.
+user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work instead; what other
+processes then have to be sent is in `sending`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -47,22 +49,74 @@ def run(
     [1, 2, 3]
     """
     check_jobs(n_jobs)
-    results: Iterable[Result]
     # Held here for threads, which share the setting, and inside the work for other processes.
     with one_blas_thread():
-        if n_jobs == 1:
-            results = (function(item) for item in items)
-        else:
-            from joblib import Parallel, delayed
+        found: list[Any] = [None] * len(items)
+        done = 0
+        with (
+            Progress(progress or "", len(items), enabled=progress is not None) as display,
+            closing(_results(function, items, n_jobs)) as finished,
+        ):
+            for first, results in finished:
+                found[first : first + len(results)] = results
+                done += len(results)
+                display.step(done)
+        return found
 
-            tasks = (delayed(_with_one_thread)(function, item) for item in items)
-            results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
-        finished: list[Result] = []
-        with Progress(progress or "", len(items), enabled=progress is not None) as display:
-            for result in results:
-                finished.append(result)
-                display.step(len(finished))
-        return finished
+
+def _results(
+    function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None
+) -> Generator[tuple[int, list[Result]]]:
+    """Yield results of neighbouring items as they come, with the position of the first."""
+    workers = _workers(n_jobs)
+    if workers == 1 or not items:
+        yield from ((place, [function(item)]) for place, item in enumerate(items))
+    elif _elsewhere():
+        from gpproj.execute.sending import send
+
+        yield from send(function, items, workers, n_jobs)
+    else:
+        from joblib import Parallel, delayed
+
+        tasks = (delayed(_with_one_thread)(function, item) for item in items)
+        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+        yield from ((place, [result]) for place, result in enumerate(results))
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs == 1:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def _elsewhere() -> bool:
+    """Return whether the workers are in other processes."""
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend(prefer="threads")
+    return not getattr(backend, "supports_sharedmem", False)
+
+
+@contextmanager
+def same_workers(n_jobs: int | None) -> Iterator[None]:
+    """Keep the workers from one `run` to the next inside the block, where starting them takes time.
+
+    Ray and pools of processes start theirs for each call otherwise, in seconds.
+
+    Examples
+    --------
+    >>> with same_workers(n_jobs=1):
+    ...     _ = run(abs, [-1, 2]), run(abs, [-3])
+    """
+    if _workers(n_jobs) > 1 and _elsewhere():
+        from gpproj.execute.sending import same_pool
+
+        with same_pool(n_jobs):
+            yield
+    else:
+        yield
 
 
 def run_in_batches(
@@ -91,13 +145,9 @@ def run_in_batches(
     [-1, -2, -3]
     """
     check_jobs(n_jobs)
-    parts = 1
-    if n_jobs != 1:
-        from joblib import effective_n_jobs
-
-        workers = effective_n_jobs(n_jobs)
-        if workers > 1:
-            parts = min(BATCHES * workers, len(items)) if alike else len(items)
+    parts, workers = 1, _workers(n_jobs)
+    if workers > 1:
+        parts = min(BATCHES * workers, len(items)) if alike else len(items)
     found: list[Any] = [None] * len(items)
     batches = [items[part::parts] for part in range(parts)] if items else []
     for part, results in enumerate(run(function, [list(batch) for batch in batches], n_jobs)):

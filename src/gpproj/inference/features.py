@@ -22,7 +22,6 @@ from gpproj.linalg import (
     Array,
     Host,
     cholesky,
-    inverse,
     inverse_root,
     is_numpy,
     like,
@@ -45,7 +44,8 @@ DEVICE_NUMBERS = 2**27
 """Numbers in the largest array of a block on a device: a gigabyte."""
 
 KEPT_NUMBERS = 2**25
-"""Numbers in Phi up to which its blocks are kept for the second time."""
+"""Numbers in Phi up to which its blocks are kept for the second time; on a device as many as in
+eight of its blocks."""
 
 
 class Rows(NamedTuple):
@@ -101,10 +101,11 @@ class Features:
             yield from self._kept
             return
         n = int(self._X.shape[0])
-        keep = n * self.size * self.lanes <= KEPT_NUMBERS
-        step = BLOCK
+        numbers, step = KEPT_NUMBERS, BLOCK
         if not is_numpy(self._X):
+            numbers = 8 * DEVICE_NUMBERS
             step = max(DEVICE_NUMBERS // max(self.lanes * self.size, 1), BLOCK)
+        keep = n * self.size * self.lanes <= numbers
         for start in range(0, n, step):
             rows = self._rows(slice(start, min(start + step, n)))
             if keep:
@@ -173,6 +174,8 @@ class PullBack:
 class Small(NamedTuple):
     """`M = I + Phi' diag(p) Phi`, which stands for all rows in `(diag(1/p) + Q)^-1`."""
 
+    root: Array
+    """`L_M^-1`, `(b, m, m)`: `M^-1 = root' root`."""
     inverse: Array
     """`M^-1`, `(b, m, m)`."""
     log_det: Array
@@ -183,7 +186,8 @@ class Small(NamedTuple):
 def small(gram: Array) -> Small:
     """Return M of `Phi' diag(p) Phi`, `(b, m, m)`."""
     factor = cholesky(gram, like(np.ones((1, 1)), gram) + namespace(gram).zeros_like(gram[:, :, 0]))
-    return Small(inverse(factor), log_determinant(factor), factor.failed)
+    log_det, root = log_determinant(factor), inverse_root(factor)
+    return Small(root, transpose(root) @ root, log_det, factor.failed)
 
 
 class Evidence(NamedTuple):

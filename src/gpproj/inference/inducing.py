@@ -109,6 +109,10 @@ class Inducing:
         Z = chosen(self.selection, kernel, self.X, mask, self.count)
         return replace(self, Z=Z, kernel=kernel, _chosen={})
 
+    def moved(self, Z: Array, X: Array) -> Inducing:
+        """Return the same points elsewhere, to choose from the same rows elsewhere."""
+        return replace(self, Z=Z, X=X, _chosen={})
+
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`, chosen once."""
         if self.given:

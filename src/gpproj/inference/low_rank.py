@@ -36,13 +36,6 @@ def through_inducing(features: Features, found: Evidence) -> tuple[Array, Array]
     return coefficients, xp.sqrt(kept)[:, None] * (vectors.T @ L_inverse)
 
 
-def half_of(found: Evidence) -> Array:
-    """Return a matrix whose product with its transpose is `M^-1`, `(m, m)`."""
-    xp = namespace(found.mean)
-    values, vectors = xp.linalg.eigh(found.small.inverse[0, :, :])
-    return vectors * xp.sqrt(xp.maximum(values, xp.zeros_like(values)))
-
-
 class LowRankPrecision:
     """`R = p - p Phi M^-1 Phi' p`."""
 
@@ -107,7 +100,8 @@ class LowRankPrior:
         """Return `K - K R K`, low rank plus diagonal."""
         assert isinstance(given.precision, LowRankPrecision)
         stretch = 1.0 + like(given.sites.precision, self._lam) * self._lam
-        factor = (self._Phi / stretch[:, None]) @ half_of(given.precision.found)
+        half = given.precision.found.small.root[0, :, :].T  # M^-1 = half half'
+        factor = (self._Phi / stretch[:, None]) @ half
         return LowRankCovariance(self._lam / stretch, factor)
 
     def slopes(self, given: Given, lean: Host) -> tuple[Host, float]:

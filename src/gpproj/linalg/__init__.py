@@ -16,6 +16,7 @@ from gpproj.linalg.arrays import (
     like,
     masked,
     namespace,
+    on_device,
     to_host,
     transpose,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "lower_triangle",
     "masked",
     "namespace",
+    "on_device",
     "one_blas_thread",
     "solve",
     "subtract_gram",

@@ -41,6 +41,19 @@ def like(values: Any, array: Array) -> Array:
     return xp.asarray(values, dtype=xp.float64, device=array_api_compat.device(array))
 
 
+def on_device(values: Array, name: str) -> Array:
+    """Return an array in double precision on a device of torch, such as "cuda" or "cpu"."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError('device needs torch: pip install "gpproj[gpu]"') from None
+    try:
+        return torch.asarray(to_host(values), dtype=torch.float64, device=name)
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+        told = str(error).splitlines()[0]
+        raise ValueError(f"device: {name!r} cannot be used here ({told})") from None
+
+
 def to_host(array: Array) -> Host:
     """Return `array` as a NumPy array, copied from its device where it lives on one."""
     if is_numpy(array):

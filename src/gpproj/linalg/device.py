@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from threading import Lock, local
 from typing import Any, NamedTuple
 
@@ -114,10 +115,8 @@ class Replays:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._counts: Counter[Any] = Counter()
         self._recorded: dict[Any, _Recording] = {}
-        self._pool: Any = None
 
     def __reduce__(self) -> tuple[type[Replays], tuple[()]]:
         """Pickle as new: recordings belong to a device."""
@@ -138,27 +137,42 @@ class Replays:
         if size is None or not _records(inputs[0]):
             return work(*inputs)
         key = (name, size)
-        with self._lock:
+        with _LOCK:
             self._counts[key] += 1
             if self._counts[key] <= SEEN:
                 return work(*inputs)
             if key not in self._recorded:
-                self._recorded[key] = self._record(work, [_filled(one, size) for one in inputs])
+                self._recorded[key] = _record(work, [_filled(one, size) for one in inputs])
             return self._recorded[key](inputs)[:lanes, ...]
 
-    def _record(self, work: Callable[..., Array], inputs: list[Array]) -> _Recording:
-        import torch
 
-        beside = torch.cuda.Stream()
-        beside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(beside):
-            work(*inputs)
-        torch.cuda.current_stream().wait_stream(beside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            output = work(*inputs)
-        self._pool = graph.pool()
-        return _Recording(graph, inputs, output)
+_LOCK = Lock()  # recordings share their memory: one at a time
+
+
+@cache
+def _first() -> Any:
+    """A recording of next to nothing, which keeps alive the memory that all of them work in."""
+    import torch
+
+    graph, number = torch.cuda.CUDAGraph(), torch.zeros(1, device="cuda")
+    with torch.cuda.graph(graph):
+        number + 1.0
+    return graph
+
+
+def _record(work: Callable[..., Array], inputs: list[Array]) -> _Recording:
+    import torch
+
+    pool = _first().pool()
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        work(*inputs)
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        output = work(*inputs)
+    return _Recording(graph, inputs, output)
 
 
 class _Recording(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Columns, new_offset, new_target
+from gpproj.data.frames import is_foreign
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import Array, Host, like, namespace, to_host
@@ -163,7 +164,8 @@ class Predictive(ABC):
         """
         X_new, scaling = self._read(X), self.columns.scaling
         mean, variance = self._mixed(lambda one: one.predictor(X_new))
-        return Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
+        found = Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
+        return Prediction(*(returned(part, X) for part in found))
 
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included.
@@ -187,7 +189,8 @@ class Predictive(ABC):
         def respond(one: Component) -> Prediction:
             return response_of(one.likelihood, one.predictor(X_new), offset)
 
-        return Prediction(*self.columns.response(*self._mixed(respond)))
+        found = self.columns.response(*self._mixed(respond))
+        return Prediction(*(returned(part, X) for part in found))
 
     def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
         """Return the log predictive density of each new target, `(m,)`.
@@ -215,7 +218,7 @@ class Predictive(ABC):
                 weight
             )
             total = xp.logaddexp(total, own)
-        return self.columns.scaling.restore_log_density(total)
+        return returned(self.columns.scaling.restore_log_density(total), X)
 
     def _offset(self, exposure: Any, rows: int) -> Host | None:
         """Return what is added to the latent function of new rows; None for real targets."""
@@ -242,6 +245,11 @@ class Predictive(ABC):
             shift = shift + one.weight * (mean - first)
             square = square + one.weight * (mean - first) ** 2
         return Prediction(first + shift, within + square - shift**2)
+
+
+def returned(found: Array, given: Any) -> Array:
+    """Return a prediction where its inputs came from: beside arrays on a device, else here."""
+    return found if is_foreign(given) else to_host(found)
 
 
 def noise_of(likelihood: Likelihood) -> float:

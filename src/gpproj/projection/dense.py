@@ -51,8 +51,11 @@ from gpproj.linalg import (
 from gpproj.projection.values import Value
 from gpproj.reference import Target
 
-DEVICE_NUMBERS = 2**30
-"""Numbers in the covariances of a batch on a device: eight gigabytes."""
+DEVICE_NUMBERS = 2**29
+"""Numbers in the covariances of a batch on a device: four gigabytes."""
+
+RECORDED_NUMBERS = 2**27
+"""Likewise of batches that are worth recording: with more, the device is busy enough."""
 
 
 def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -265,7 +268,8 @@ def _told(target: Target, kernel: Kernel, parameters: Host, mask: Mask, work: Wo
     def at(theta: Host, own: Mask) -> Host:
         inputs = like(theta, target.X), xp.asarray(own, device=target.X.device)
         bound = partial(work, target, kernel)
-        if not is_hopeful():
+        large = theta.shape[0] * int(target.X.shape[0]) ** 2 > RECORDED_NUMBERS
+        if large or not is_hopeful():
             return to_host(bound(*inputs))
         return to_host(target.replays.run((work, kernel), bound, *inputs))
 

@@ -145,7 +145,7 @@ def solve(
         state = state.keep(state.lanes[stayed])
     outcome = advance(objective, state, MAX_ITERATIONS).outcome()
     found = _projections(target, family, masks, learn, outcome, evaluations + outcome.evaluations)
-    return [_not_worse(projection, parent) for projection in found]
+    return [not_worse(projection, parent) for projection in found]
 
 
 def enter(
@@ -238,7 +238,7 @@ def finish(
     np.add.at(spent, owner, end.evaluations)
     best = end.keep(_best_of_each(owner, end.value, 1)).outcome()
     found = _projections(target, family, masks, learn, best, spent)
-    return [_not_worse(one, parent) for one in found]
+    return [not_worse(one, parent) for one in found]
 
 
 def grow(
@@ -323,7 +323,7 @@ def _best_of_each(candidate: NDArray[np.intp], value: Host, count: int) -> NDArr
     return np.concatenate([mine[np.argsort(value[mine], kind="stable")[:count]] for mine in rows])
 
 
-def _not_worse(found: Projection, parent: Projection | None) -> Projection:
+def not_worse(found: Projection, parent: Projection | None) -> Projection:
     """Return what was found, or the parent where it is better; the inputs are those asked for."""
     if parent is None or found.value <= parent.value:
         return found

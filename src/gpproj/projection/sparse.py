@@ -68,8 +68,7 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
         xp, sums = namespace(target.X), _sums(target, features, extra)
         sites = evidence_of(sums.site_gram, sums.site_shift)
         # Phi_A' p Phi_A for any p is A' (Phi' p Phi) A, with A A' = M_A^-1.
-        values, vectors = xp.linalg.eigh(sites.small.inverse)
-        A = vectors * xp.sqrt(xp.maximum(values, xp.zeros_like(values)))[:, None, :]
+        A = transpose(sites.small.root)
         M = small(transpose(A) @ sums.gram @ A)
         # The last column of T is mu; that of the difference mu - Phi c takes its place.
         c, mu = sites.mean[:, :, None], sums.weighted[:, :, -1:]

@@ -30,6 +30,7 @@ def condition(
     *,
     exposure: Any = None,
     nugget: float = NUGGET,
+    device: str | None = None,
 ) -> Reference:
     """Condition a Gaussian process on data, at the hyperparameters that are given.
 
@@ -54,6 +55,9 @@ def condition(
         Small independent variance of the latent function, as a fraction of the noise variance, or
         of what one observation of another likelihood is worth. It is part of the prior of this
         reference and of all its submodels.
+    device : str, optional
+        Where to compute: "cuda", or another device of torch, to which the data are moved. They stay
+        where they live when left out.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def condition(
         raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
     observation = named_likelihood(likelihood)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure)
+    training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
     unit = float(training.scaling.target_scale) ** 2
     recipe = partial(
@@ -83,6 +87,7 @@ def condition(
         inference=sparse or inference,  # folds have fewer rows, and keep to the plan
         standardize=standardize,
         nugget=nugget,
+        device=device,
     )
     parameters = np.append(
         kernel.scaled(1.0 / unit).log_parameters(training.d),
@@ -96,7 +101,12 @@ def condition(
 
 
 def training_for(
-    X: Any, y: Any, likelihood: Likelihood, standardize: bool, exposure: Any
+    X: Any,
+    y: Any,
+    likelihood: Likelihood,
+    standardize: bool,
+    exposure: Any,
+    device: str | None = None,
 ) -> TrainingSet:
     """Read data as a likelihood needs them."""
     return training_set(
@@ -106,6 +116,7 @@ def training_for(
         kind=likelihood.kind,
         exposure=exposure,
         centre=likelihood.centre,
+        device=device,
     )
 
 

@@ -80,6 +80,7 @@ def fit(
     prior: PriorLike = "weak",
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
+    device: str | None = None,
 ) -> Reference:
     """Fit a Gaussian process: the most plausible hyperparameters, given data and a weak prior.
 
@@ -110,6 +111,9 @@ def fit(
     nugget : float
         Small independent variance of the latent function, as a fraction of the noise variance, or
         of what one observation of another likelihood is worth.
+    device : str, optional
+        Where to compute: "cuda", or another device of torch, to which the data are moved. They stay
+        where they live when left out.
 
     Returns
     -------
@@ -127,7 +131,7 @@ def fit(
     observation = named_likelihood(likelihood)
     structure = structure_of(kernel)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure)
+    training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
     problem = problem_of(training, structure, observation, method, nugget)
     units = scales(training)
@@ -158,6 +162,7 @@ def fit(
         prior=prior,
         inference=sparse or inference,  # folds have fewer rows, and keep to the plan
         nugget=nugget,
+        device=device,
     )
     return reference_of(training, problem, optimum.x[best], recipe, optimum, prior)
 

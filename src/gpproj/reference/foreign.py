@@ -108,7 +108,7 @@ class ForeignReference(Reference):
         """Predict the latent function by the function that came with the reference."""
         if self.outside is None:
             raise ValueError(
-                f"this reference cannot predict: {self.source} was called without predict="
+                f"this reference cannot predict: it has no predict function, see {self.source}"
             )
         mean, variance = self.outside(X)
         found = Prediction(_vector("predict", mean), _vector("predict", variance))
@@ -146,12 +146,18 @@ class ForeignReference(Reference):
         density = self.training.scaling.restore_log_density(found.log_density)
         return LeaveOneOut(*(like(part, problem.X) for part in (mean, variance, density)))
 
+    def to(self, device: str) -> ForeignReference:
+        """Not offered: make it anew of arrays that live there."""
+        raise ValueError(
+            f"a reference made by {self.source} stays where it is; give it arrays there"
+        )
+
     def refit(self, X: Any, y: Any, exposure: Any = None) -> Reference:
         """Return a reference of other data, by the function that came with this one."""
         if self.recipe is None:
             raise ValueError(
-                f"this reference cannot be refitted, which folds need: {self.source} was called "
-                "without refit="
+                "this reference cannot be refitted, which folds need: it has no refit function, "
+                f"see {self.source}"
             )
         return super().refit(X, y, exposure)
 

@@ -116,6 +116,10 @@ class LinearReference(LinearPredictive, Reference):
         density = self.training.scaling.restore_log_density(density)
         return LeaveOneOut(*(like(part, self.training.X) for part in (mean, variance, density)))
 
+    def to(self, device: str) -> LinearReference:
+        """Not offered: linear models compute on the host."""
+        raise ValueError("a linear reference computes on the host; it is fast enough there")
+
     def refit(self, X: Any, y: Any, exposure: Any = None) -> LinearReference:
         """Return a reference of other data, made by the same recipe."""
         if self.recipe is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from gpproj.inference import (
 )
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Covariance, Host
+from gpproj.linalg import Array, Covariance, Host, on_device
 from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
 from gpproj.priors import PriorLike
 from gpproj.reference.draws import (
@@ -175,6 +175,23 @@ class Reference(Predictive):
         if self.recipe is None:
             raise ValueError("this reference does not know how it was made; make another by hand")
         return self.recipe(X, y) if exposure is None else self.recipe(X, y, exposure=exposure)
+
+    def to(self, device: str) -> Reference:
+        """Return the same reference on a device of torch, such as "cuda", to compute there.
+
+        A reference that was loaded is on the host, wherever it was when it was saved.
+        """
+        training, inducing = self.training.to(device), self.problem.inducing
+        if inducing is not None:
+            inducing = inducing.moved(on_device(inducing.Z, device), training.X)
+        problem = replace(
+            self.problem,
+            X=training.X,
+            y=training.y,
+            offset=training.offset,
+            inducing=inducing,
+        )
+        return replace(self, training=training, problem=problem)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""

@@ -51,6 +51,7 @@ def sample(
     exposure: Any = None,
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
+    device: str | None = None,
 ) -> Reference:
     """Sample the posterior of the hyperparameters of a Gaussian process.
 
@@ -88,6 +89,8 @@ def sample(
         How the marginal likelihood is computed; "auto" chooses as for `fit`.
     nugget : float
         Small independent variance of the latent function, as for `fit`.
+    device : str, optional
+        Where to compute, as for `fit`.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def sample(
         raise ValueError('prior must be "weak", "log-uniform" or a mapping; sampling needs one')
     check_nugget(nugget)
     check_jobs(n_jobs)
-    training = training_for(X, y, observation, standardize, exposure)
+    training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
     problem, units = problem_of(training, structure, observation, method, nugget), scales(training)
     seed = seed_of(random_state)
@@ -153,6 +156,7 @@ def sample(
         n_jobs=n_jobs,
         inference=sparse or inference,  # folds have fewer rows, and keep to the plan
         nugget=nugget,
+        device=device,
     )
     flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
     return Reference(training, problem, flat, recipe, optimum, prior, posterior)

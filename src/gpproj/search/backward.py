@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpproj.execute import Progress, check_jobs
+from gpproj.execute import Progress, check_jobs, same_workers
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
@@ -89,7 +89,8 @@ def backward_search(
     family = family_of(reference, kernel, prior)
     stay, removed, tried = list(units), [], []
     hopes = {unit.name: np.inf for unit in units}
-    with Progress("backward search", steps, enabled=progress) as display, one_blas_thread():
+    display = Progress("backward search", steps, enabled=progress)
+    with display, one_blas_thread(), same_workers(n_jobs):
         null, full = ends(reference, family)
         full_error = full.projection_error
         chosen = (*forced, *(position for unit in units for position in unit.positions))

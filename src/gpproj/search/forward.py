@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpproj.execute import Progress, check_jobs, time_text
+from gpproj.execute import Progress, check_jobs, same_workers, time_text
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.priors import PriorLike
@@ -156,7 +156,7 @@ def forward_search(
     path = _resumed(reference, family, saved, extend, forced, units)
     done = 0 if path is None else len(path.units)
     display = Progress("forward search", steps, done=done, enabled=progress)
-    with display, one_blas_thread():
+    with display, one_blas_thread(), same_workers(n_jobs):
         if path is None:
             path = _beginning(reference, family, forced)
         seconds = _seconds_expected(path, units, steps, strategy)
@@ -176,7 +176,7 @@ def forward_search(
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
         if search_rows is not None:
-            path = on_all_rows(path, everything)
+            path = on_all_rows(path, everything, n_jobs)
     again = partial(
         forward_search,
         max_inputs=len(path.units),

@@ -118,7 +118,7 @@ def race(field: Field, units: Sequence[Unit], hopes: Host, n_jobs: int | None) -
             runners = [runner._replace(states=(*runner.states, None)) for runner in runners]
         if heat == "go on":
             runners = run_in_batches(partial(_run, field, FURTHER), runners, n_jobs)
-    ends = run_in_batches(partial(_ends, field), _arrived(field, runners, n_jobs), n_jobs)
+    ends = _ends(field, _arrived(field, runners, n_jobs))
     for u, end in zip(running, ends, strict=True):
         found[u] = Candidate(end.projection_error, end.evaluations, end)
     return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.projection import Family, Projection, solve, solve_null
+from gpproj.execute import run
+from gpproj.projection import Family, Projection, not_worse, solve, solve_null
 from gpproj.reference import Reference
 from gpproj.search.path import Searched, SearchPath, ends
 
@@ -41,7 +43,7 @@ def on_some_rows(reference: Reference, rows: NDArray[np.intp]) -> Reference:
     return some
 
 
-def on_all_rows(path: SearchPath, reference: Reference) -> SearchPath:
+def on_all_rows(path: SearchPath, reference: Reference, n_jobs: int | None = 1) -> SearchPath:
     """Return the submodels of a path that was searched on some rows, projected on all of them.
 
     Each starts from the optimum on the rows of the search.
@@ -52,14 +54,17 @@ def on_all_rows(path: SearchPath, reference: Reference) -> SearchPath:
         Of `on_some_rows`.
     reference : Reference
         Of all rows.
+    n_jobs : int or None
+        Submodels at a time.
     """
-    family, some = path.family, ends(path.reference, path.family)
+    family, full = path.family, ends(path.reference, path.family).full
     null = solve_null(reference.target, family)
-    full = _moved(reference, family, some.full, None)
-    found: list[Projection] = []
-    for projection in path.projections:
-        before = found[-1] if found else None
-        found.append(_moved(reference, family, projection, before) if _varies(projection) else null)
+    varying = [one for one in path.projections if one.active.any()]
+    # The largest first: they take longest.
+    moved = run(partial(_moved, reference, family), [full, *reversed(varying)], n_jobs)
+    found = [null] * (len(path.projections) - len(varying)) + moved[:0:-1]
+    for size in range(1, len(found)):
+        found[size] = not_worse(found[size], found[size - 1])
     return replace(
         path,
         reference=reference,
@@ -68,26 +73,20 @@ def on_all_rows(path: SearchPath, reference: Reference) -> SearchPath:
             for one, old in zip(found, path.projections, strict=True)
         ),
         null_error=null.projection_error,
-        full_error=full.projection_error,
+        full_error=moved[0].projection_error,
         searched=Searched(
             int(path.reference.target.latent_mean.shape[0]), tuple(path.relative_errors.tolist())
         ),
     )
 
 
-def _varies(projection: Projection) -> bool:
-    return bool(projection.active.any())
-
-
-def _moved(
-    reference: Reference, family: Family, projection: Projection, parent: Projection | None
-) -> Projection:
+def _moved(reference: Reference, family: Family, projection: Projection) -> Projection:
+    """Return the projection on all rows, from the optimum on some."""
     nothing = np.empty((0, projection.parameters.size))
     return solve(
         reference.target,
         family,
         np.asarray(projection.active)[None, :],
-        parent=parent,
         warm=(projection.parameters, projection.active),
         starts_of=lambda mask: nothing,
     )[0]
