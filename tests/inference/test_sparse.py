@@ -253,6 +253,7 @@ def test_clusters_of_rows_as_points():
     [
         ({"method": "dtc"}, "method must be"),
         ({"selection": "random"}, "selection must be"),
+        ({"optimise": "yes"}, "optimise must be"),
         ({"inducing": 0}, "at least one"),
         ({"inducing": 2.5}, "at least one"),
         ({"inducing": [1.0, 2.0]}, "inducing must be"),

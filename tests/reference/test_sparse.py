@@ -121,6 +121,18 @@ def test_points_of_the_user_are_in_the_units_of_the_inputs(data):
         gpproj.condition(X, y, inference=gpproj.Sparse(X[:20, :2]), **settings)
 
 
+def test_points_can_be_optimised(data):
+    X, y = data
+    plain = gpproj.fit(X, y, inference=gpproj.Sparse(6))
+    moved = gpproj.fit(X, y, inference=gpproj.Sparse(6, optimise=True))
+    assert moved.log_marginal_likelihood > plain.log_marginal_likelihood + 1.0
+    assert moved.problem.inducing.count == 6
+    assert not np.array_equal(moved.problem.inducing.Z, plain.problem.inducing.Z)
+    assert moved.recipe.keywords["inference"].optimise
+    with pytest.raises(ValueError, match="Gaussian noise only"):
+        gpproj.fit(X, y > 0.0, "probit", inference=gpproj.Sparse(6, optimise=True))
+
+
 def test_refitting_keeps_the_plan(data, ref):
     X, y = data
     again = ref.refit(X[:70], y[:70])

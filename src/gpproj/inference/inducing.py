@@ -41,6 +41,10 @@ class Sparse:
     selection : {"greedy", "kmeans"}
         Where the points are put: rows of the data, each one where the others leave most variance;
         or centres of clusters of rows.
+    optimise : bool
+        Move the points of the reference by the gradient of the evidence too, once the
+        hyperparameters have settled: better with few points, and slower. Gaussian noise only;
+        submodels keep to points that are chosen.
 
     Examples
     --------
@@ -54,11 +58,14 @@ class Sparse:
     inducing: Any = 200
     method: SparseMethod = "vfe"
     selection: Selection = "greedy"
+    optimise: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what means nothing."""
         if self.method not in get_args(SparseMethod):
             raise ValueError(f'method must be "vfe" or "fitc", got {self.method!r}')
+        if not isinstance(self.optimise, bool):
+            raise ValueError(f"optimise must be true or false, got {self.optimise!r}")
         if self.selection not in get_args(Selection):
             raise ValueError(f'selection must be "greedy" or "kmeans", got {self.selection!r}')
         if isinstance(self.inducing, bool) or np.ndim(self.inducing) not in (0, 2):

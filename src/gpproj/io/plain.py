@@ -51,7 +51,7 @@ ARGUMENTS: dict[type, tuple[str, ...]] = {
     Poisson: (),
     NegativeBinomial: ("dispersion",),
     StudentT: ("variance", "degrees"),
-    Sparse: ("inducing", "method", "selection"),
+    Sparse: ("inducing", "method", "selection", "optimise"),
 }
 """Everything that can be saved, and the arguments that make it."""
 

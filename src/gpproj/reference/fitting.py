@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
 from gpproj.inference import NUGGET, Evidence, Problem, Sites, Sparse, log_evidence, plan_of
+from gpproj.inference.sparse import inducing_gradient
 from gpproj.kernels import Constant, Kernel, SquaredExponential
 from gpproj.likelihoods import Likelihood, named_likelihood
-from gpproj.linalg import Host, namespace, one_blas_thread
+from gpproj.linalg import Host, like, namespace, one_blas_thread, to_host
 from gpproj.optimise import Outcome, advance, begin
 from gpproj.priors import (
     OBSERVATION_LIMITS,
@@ -53,6 +54,9 @@ ROUNDS = 3
 
 GAIN = 1e-4
 """Rise of the log posterior per row below which they are good enough."""
+
+POINT_ITERATIONS = 100
+"""In which inducing points are moved, where that is asked for."""
 
 STARTS = (
     (1.0, 1.0, 0.1),
@@ -145,6 +149,8 @@ def fit(
         if sparse is not None:
             problem = with_inducing(problem, training, units, sparse)
         problem, optimum = settled(problem, units, candidates, prior)
+        if sparse is not None and sparse.optimise:
+            problem, optimum = with_moved_points(problem, units, optimum, prior)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
         raise ValueError("kernel: its covariance could not be factorised at any start")
@@ -211,6 +217,8 @@ def with_inducing(
     problem: Problem, training: TrainingSet, units: Scales, sparse: Sparse
 ) -> Problem:
     """Return the problem with inducing points that suit the first of the starts."""
+    if sparse.optimise and problem.method != "exact":
+        raise ValueError("inference: inducing points are optimised for Gaussian noise only")
     start, _ = problem.halves(default_starts(problem, units)[0])
     kernel = problem.kernel.with_log_parameters(start, training.d)
     return replace(problem, inducing=inducing_of(sparse, training, kernel))
@@ -242,6 +250,48 @@ def settled(
         if gain < GAIN * n:
             break
     return problem, optimum
+
+
+def with_moved_points(
+    problem: Problem, units: Scales, optimum: Outcome, prior: PriorLike
+) -> tuple[Problem, Outcome]:
+    """Maximise the posterior in the hyperparameters and the inducing points together.
+
+    The points stay within the range of the data, and a little beyond.
+    """
+    inducing = problem.inducing
+    assert inducing is not None  # whoever asks for it has some
+    best = int(np.argmin(optimum.value))
+    p, shape = optimum.x.shape[1], inducing.Z.shape
+    lower, upper = box_of(problem, units, prior)
+    X = to_host(problem.X)
+    reach = 0.1 * (X.max(axis=0) - X.min(axis=0))
+    ends = [
+        np.append(bound, np.broadcast_to(edge, shape).ravel())
+        for bound, edge in (
+            (lower, X.min(axis=0) - reach),
+            (upper, X.max(axis=0) + reach),
+        )
+    ]
+
+    def at(x: Host) -> Problem:
+        Z = like(x[p:].reshape(shape), problem.X)
+        return replace(problem, inducing=inducing.moved(Z, inducing.X))
+
+    def objective(x: Host, lanes: Any) -> tuple[Host, Host]:
+        value, gradient = np.empty(len(x)), np.empty_like(x)
+        for row, one in enumerate(x):
+            here = at(one)
+            found = log_density_of(here, units, prior)(one[None, :p])
+            value[row], gradient[row, :p] = -found.value[0], -found.gradient[0]
+            gradient[row, p:] = -inducing_gradient(here, one[:p]).ravel()
+        return value, gradient
+
+    start = np.append(optimum.x[best], to_host(inducing.Z).ravel())
+    end = advance(objective, begin(objective, start[None, :], *ends), POINT_ITERATIONS).outcome()
+    found = end._replace(x=end.x[:, :p], gradient=end.gradient[:, :p])
+    # Many points need not converge to be better: what counts is what the hyperparameters do.
+    return at(end.x[0]), found._replace(converged=optimum.converged[[best]])
 
 
 def _chosen_anew(problem: Problem, optimum: Outcome) -> tuple[Problem, Host]:

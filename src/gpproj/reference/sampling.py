@@ -25,6 +25,7 @@ from gpproj.reference.fitting import (
     settled,
     structure_of,
     with_inducing,
+    with_moved_points,
 )
 from gpproj.reference.mcmc import need_mcmc
 from gpproj.reference.model import Reference
@@ -127,6 +128,8 @@ def sample(
         if sparse is not None:
             problem = with_inducing(problem, training, units, sparse)
         problem, optimum = settled(problem, units, default_starts(problem, units), prior)
+        if sparse is not None and sparse.optimise:
+            problem, optimum = with_moved_points(problem, units, optimum, prior)
         space = space_of(problem, units, prior)
         mode = space.free(optimum.x[int(np.argmin(optimum.value))])
         trace = run_chains(
