@@ -11,7 +11,7 @@ from gpproj.data.frames import listed
 from gpproj.linalg import Array, Host, like, namespace, one_blas_thread, to_host
 from gpproj.prediction import ROWS, LatentPredictor
 from gpproj.projection import Submodel
-from gpproj.reference import LinearPredictive, Reference
+from gpproj.reference import ForeignReference, LinearPredictive, Reference
 from gpproj.reference.sampling import check_count
 
 if TYPE_CHECKING:
@@ -95,6 +95,11 @@ def effects(
             "upper": mean + reach,
         }
     )
+
+
+def has_effects(model: Reference | Submodel) -> bool:
+    """Say whether a model has effects: those of a Gaussian process elsewhere are not known."""
+    return not isinstance(model, ForeignReference)
 
 
 class Move(NamedTuple):

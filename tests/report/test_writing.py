@@ -418,3 +418,21 @@ def test_a_folder_that_is_not_there_is_named_before_any_work(tmp_path):
 def test_counts_are_checked(small_cv, tmp_path, option):
     with pytest.raises((TypeError, ValueError), match=f"{option} must be"):
         gpproj.write_report(small_cv, tmp_path / "report.html", **{option: -1})
+
+
+def test_references_from_elsewhere_have_reports(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.2 * rng.standard_normal(40)
+
+    def make(X, y):
+        own = gpproj.fit(X, y)
+        moments = own.latent_mean, own.latent_cov, own.noise_variance
+        return gpproj.from_moments(X, y, *moments, predict=own.predict, refit=make)
+
+    ref = make(X, y)
+    cv = gpproj.validate(ref, folds=2, random_state=0, progress=False)
+    page = tmp_path / "page.html"
+    gpproj.write_report(cv, page)
+    assert "of the submodel and of the reference" not in page.read_text()
+    assert gpproj.plots.effects(cv.path[1], ref).size == 1

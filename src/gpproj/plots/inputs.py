@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import raw_rows
-from gpproj.dependence import FEW
+from gpproj.dependence import FEW, has_effects
 from gpproj.dependence import effects as effect_table
 from gpproj.plots.style import (
     BLUE,
@@ -142,7 +142,8 @@ def effects(
     names = list(dict.fromkeys(own["input"]))
     if not names:
         raise ValueError("there must be at least one input to draw the effect of")
-    whole = effect_table(reference, X, names, points)
+    whole = effect_table(reference, X, names, points) if has_effects(reference) else own.iloc[:0]
+    labels = EFFECTS if len(whole) else EFFECTS[:1]
     panels = _panels(axes, len(names))
     drawn = []
     for ax, name in zip(panels, names, strict=True):
@@ -155,9 +156,9 @@ def effects(
     first = panels[0]
     if axes is None:
         above = "outside upper center"
-        first.figure.legend(drawn[0], EFFECTS, frameon=False, loc=above, ncols=2)
+        first.figure.legend(drawn[0][: len(labels)], labels, frameon=False, loc=above, ncols=2)
     else:
-        legend_above(first, drawn[0], EFFECTS)
+        legend_above(first, drawn[0][: len(labels)], labels)
     return panels
 
 

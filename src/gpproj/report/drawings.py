@@ -132,13 +132,18 @@ def _panel(
         level_axis(frame, across, ticks_of(across.low, across.high, about=4)),
         *(line(across(x), rug, across(x), rug - 5.0, "rug") for x in np.unique(values)),
         area(xs, map(up, own["lower"]), map(up, own["upper"]), "spread"),
-        curve(map(across, behind["x"]), map(up, behind["mean"]), "reference"),
+        *(
+            [curve(map(across, behind["x"]), map(up, behind["mean"]), "reference")]
+            if len(behind)
+            else []
+        ),
         curve(xs, map(up, own["mean"]), "submodels"),
     ]
     if len(own) <= FEW:
         places = zip(xs, own["mean"], strict=True)
         parts += [tag("circle", cx=x, cy=up(y), r=3.0, class_="dot") for x, y in places]
-    label = f"average {what} as {name} moves, of the submodel and of the reference"
+    whose = "of the submodel and of the reference" if len(behind) else "of the submodel"
+    label = f"average {what} as {name} moves, {whose}"
     return picture(width, height, label, *parts, class_="effect")
 
 

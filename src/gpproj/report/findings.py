@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpproj.data import Kind, raw_rows
-from gpproj.dependence import effects
+from gpproj.dependence import effects, has_effects
 from gpproj.linalg import Host, to_host
 from gpproj.projection import Submodel
 from gpproj.reference import Reference
@@ -115,10 +115,9 @@ class Findings:
         """Effects of the inputs in the submodel and in the reference: `gpproj.effects` of both."""
         import pandas as pd
 
-        parts: dict[str, Submodel | Reference] = {
-            "submodel": self.submodel,
-            "reference": self.cv.reference,
-        }
+        parts: dict[str, Submodel | Reference] = {"submodel": self.submodel}
+        if has_effects(self.cv.reference):
+            parts["reference"] = self.cv.reference
         tables = [
             effects(model, self._X, self.drawn, self.points).assign(model=label)
             for label, model in parts.items()
