@@ -9,7 +9,7 @@ import pytest
 
 import gpproj
 from gpproj.reproduce import reproduce_splits, splits
-from gpproj.reproduce.splits import CURVES, Setting
+from gpproj.reproduce.splits import ALL_INPUTS, BEYOND, PAPER, WAYS, Setting
 
 pytest.importorskip("nutpie")
 
@@ -18,15 +18,17 @@ pytest.importorskip("nutpie")
 def written(tmp_path_factory):
     X, y = gpproj.datasets.diabetes()
     small = X.loc[:79, ["age", "bmi", "s5"]], y.loc[:79]
+    setting = Setting("boston", 40, 2, draws=12, tune=20, clusters=2, at=(1, 5))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(gpproj.datasets, "boston", lambda: small)
-        patched.setitem(splits.SETTINGS, "boston", Setting("boston", 40, 2, draws=8, tune=20))
+        patched.setitem(splits.SETTINGS, "boston", setting)
         folder = tmp_path_factory.mktemp("made") / "on the way"
         open_before = plt.get_fignums()
         summary = reproduce_splits("boston", folder, 2)
         assert plt.get_fignums() == open_before
         calls = []
-        patched.setattr(splits, "_rows", lambda *arguments: calls.append(arguments) or [])
+        for name in ("sample", "fit", "forward_search", "project_path", "project", "validate"):
+            patched.setattr(gpproj, name, lambda *_, **__: calls.append(1))
         again = reproduce_splits("boston", folder, 2)
     return folder, summary, again, calls
 
@@ -34,17 +36,57 @@ def written(tmp_path_factory):
 def test_the_table_has_every_curve_at_every_size(written):
     folder, summary, _, _ = written
     table = pd.read_csv(folder / "boston.csv")
-    assert set(table["curve"]) == {*CURVES, "reference", "marginal likelihood fit"}
-    for curve in CURVES:
+    every = {*PAPER, *BEYOND, *ALL_INPUTS, "reference", "marginal likelihood fit"}
+    assert set(table["curve"]) - {"suggested"} == every
+    for curve in WAYS:
         assert (
             table[table["curve"] == curve].groupby("split")["size"].apply(list).tolist()
             == [[0, 1, 2]] * 2
         )
-    assert list(summary.columns) == ["reference", *CURVES]
+    assert table[table["curve"] == "projection, clusters"]["size"].tolist() == [1, 1]
+    assert list(summary.columns) == ["reference", *PAPER, *BEYOND]
     assert np.isfinite(summary.loc[2, "projection"])
     mean = table[(table["curve"] == "ARD") & (table["size"] == 1)]["log_density"].mean()
     assert summary.loc[1, "ARD"] == pytest.approx(mean, rel=1e-3)
-    assert (folder / "boston.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("boston.png", "boston_beyond.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_differences_are_to_the_reference_row_by_row(written):
+    table = pd.read_csv(written[0] / "boston.csv")
+    own = table[table["curve"] == "reference"].set_index("split")["log_density"]
+    away = table["log_density"] - table["split"].map(own)
+    np.testing.assert_allclose(table["difference"], away, atol=1e-3)
+    every = table[table["curve"] == "all inputs, every draw"]
+    assert every["difference"].abs().max() < 0.02
+    assert table.loc[table["curve"] == "reference", "predicting"].notna().all()
+
+
+def test_what_every_curve_needs(written):
+    found = pd.read_csv(written[0] / "boston_needed.csv", index_col="curve")
+    assert list(found.index) == [*PAPER, *BEYOND]
+    assert found["inputs"].dropna().between(0, 2).all()
+    assert (found["seconds"] >= 0.0).all()
+    raw = pd.DataFrame(
+        {
+            "curve": ["reference", *["ARD"] * 3],
+            "size": [9, 0, 1, 2],
+            "log_density": [-1.0, -2.0, -1.04, -1.0],
+            "seconds": [1.0, 3.0, 3.0, 3.0],
+        }
+    )
+    assert splits.needed(raw).loc["ARD"].tolist() == [1.0, 3.0]
+
+
+def test_the_lasso_puts_strong_inputs_first():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+
+    class Made:
+        train = X, X[:, 2] * 5.0 + X[:, 0]
+        inputs = ("a", "b", "c")
+
+    assert splits._lasso(Made())[:2] == ["c", "a"]
 
 
 def test_finished_splits_are_not_run_again(written):

@@ -361,6 +361,10 @@ def test_rows_with_a_large_k_are_refitted(many, monkeypatch):
     for name, value in (("none", math.inf), ("two", limit), ("all", -math.inf)):
         monkeypatch.setattr("gpproj.validation.loo.worst_k", lambda draws, value=value: value)
         found[name] = gpproj.validate(many, path, "loo", progress=False)
+    with pytest.warns(UserWarning, match="10 of 10 rows cannot be trusted"):
+        kept = gpproj.validate(many, path, "loo", refit=False, progress=False)
+    assert kept.refitted == ()
+    close(kept.scores.log_density, found["none"].scores.log_density, 1e-12)
     assert found["none"].refitted == ()
     assert found["two"].refitted == tuple(sorted(order[-2:].tolist()))
     assert found["all"].refitted == tuple(range(10))

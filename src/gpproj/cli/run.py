@@ -20,6 +20,7 @@ from gpproj.execute import Progress
 from gpproj.inference import plan_of
 from gpproj.io.tables import Encoding, Prepared, prepare, read_table
 from gpproj.likelihoods.names import NAMES
+from gpproj.linalg import on_device
 
 CONFIG = "config.json"
 FORMAT = 3
@@ -315,7 +316,9 @@ def opened(
     settings = Settings.of(values | dict(given), str(config or "gpproj select"))
     if out is None:
         raise RunError("--out is missing: the folder of the run")
-    # A table that cannot be used leaves no folder behind.
+    # A device or a table that cannot be used leaves no folder behind.
+    if settings.device is not None:
+        on_device([0.0], settings.device)
     steps = len(settings.prepared().encoding.columns)
     if settings.max_inputs is not None and settings.max_inputs > steps:
         raise RunError(f"max_inputs must be at most the number of columns, {steps}")

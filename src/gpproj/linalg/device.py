@@ -143,7 +143,8 @@ class Replays:
                 return work(*inputs)
             if key not in self._recorded:
                 self._recorded[key] = _record(work, [_filled(one, size) for one in inputs])
-            return self._recorded[key](inputs)[:lanes, ...]
+            # Copied: the next one to come, perhaps of another thread, writes there again.
+            return self._recorded[key](inputs)[:lanes, ...].clone()
 
 
 _LOCK = Lock()  # recordings share their memory: one at a time
@@ -188,7 +189,12 @@ class _Recording(NamedTuple):
 
 
 def _records(array: Array) -> bool:
-    return bool(array_api_compat.is_torch_array(array)) and array.device.type == "cuda"
+    """Say whether work on an array can be recorded: on the GPU that torch works on by default."""
+    if not array_api_compat.is_torch_array(array) or array.device.type != "cuda":
+        return False
+    import torch
+
+    return bool(array.device.index == torch.cuda.current_device())
 
 
 def _filled(array: Array, size: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +179,8 @@ class Reference(Predictive):
     def to(self, device: str) -> Reference:
         """Return the same reference on a device of torch, such as "cuda", to compute there.
 
-        A reference that was loaded is on the host, wherever it was when it was saved.
+        It is refitted there too. A reference that was loaded is on the host, wherever it was when
+        it was saved.
         """
         training, inducing = self.training.to(device), self.problem.inducing
         if inducing is not None:
@@ -191,7 +192,8 @@ class Reference(Predictive):
             offset=training.offset,
             inducing=inducing,
         )
-        return replace(self, training=training, problem=problem)
+        recipe = None if self.recipe is None else partial(self.recipe, device=device)
+        return replace(self, training=training, problem=problem, recipe=recipe)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""

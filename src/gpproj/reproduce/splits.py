@@ -1,26 +1,27 @@
 """Real data: test log density against the number of inputs (the paper's section 4.2).
 
-For every random split of a data set: a reference by hyperparameter draws, submodels along the
-projection's order and along that of the ARD relevances, learned by projection or by marginal
-likelihood, with and without a prior, and their mean log predictive density on the test rows.
-Finished splits are kept in a folder of their own, so that a run goes on where it was stopped.
+For every random split of a data set: a reference by hyperparameter draws, searches, submodels along
+several orders, and their mean log predictive density on the test rows. Draws, paths and scores of
+every split are kept as they are found, so that a run goes on where it was stopped, and a new curve
+needs no new draws.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import gpproj
-from gpproj.plots import BLUE, GREEN, ORANGE, PINK
+from gpproj.execute import run
+from gpproj.plots import BLUE, GREEN, GREY, ORANGE, PINK
 from gpproj.reproduce.figures import save
-from gpproj.reproduce.stages import repeated
+from gpproj.reproduce.stages import Made, Rows, kept_model, kept_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,9 @@ class Setting(NamedTuple):
     """Inputs that the curves go up to."""
     draws: int = 100
     tune: int = 200
+    clusters: int = 20
+    at: tuple[int, ...] = (1, 2, 3, 5, 8, 13, 20)
+    """Sizes at which submodels are mixtures of clusters too."""
 
 
 SETTINGS = {
@@ -45,28 +49,243 @@ SETTINGS = {
     "crime": Setting("crime", 400, 20),
 }
 
-CURVES = {
+PAPER = {
     "projection": (BLUE, "-"),
-    "projection, weak prior": (GREEN, "-"),
     "projection, marginal likelihood": (BLUE, "--"),
     "ARD": (ORANGE, "-"),
-    "ARD, weak prior": (PINK, "-"),
     "ARD, marginal likelihood": (ORANGE, "--"),
 }
-"""Colour and line of each curve: an order, and how its submodels are learned, which is by plain
-projection unless it says otherwise."""
+"""Colour and line of the paper's curves: an order, and how its submodels are learned, which is by
+plain projection unless it says otherwise."""
+
+BEYOND = {
+    "projection, weak prior": (GREEN, "-"),
+    "projection, clusters": (GREEN, "--"),
+    "ARD, weak prior": (PINK, "-"),
+    "KL, weak prior": (BLUE, ":"),
+    "lasso, weak prior": (GREY, "-"),
+}
+"""What gpproj adds: a prior of the submodels, mixtures of clusters, and other orders."""
+
+ALL_INPUTS = {"all inputs": None, "all inputs, clusters": 0, "all inputs, every draw": "draws"}
+"""`clusters` of projections onto all inputs; 0 for as many as the setting says."""
+
+PREDICTED = 1000
+"""New rows whose prediction is timed."""
+
+NEAR = 0.05
+"""Distance to the reference in mean log density that counts as having come to it."""
+
+
+class Split:
+    """One random split: what it is made of is kept in a folder.
+
+    Parameters
+    ----------
+    setting : Setting
+    folder : Path
+    seed : int
+    """
+
+    def __init__(self, setting: Setting, folder: Path, seed: int) -> None:
+        self.setting, self.seed = setting, seed
+        self.folder = folder / f"split_{seed:03d}"
+        X, y = getattr(gpproj.datasets, setting.name)()
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = order[: setting.n], order[setting.n :]
+        self.train = X.iloc[train], y.iloc[train]
+        self.test = X.iloc[test], y.iloc[test]
+        self.inputs = list(X.columns)
+
+    def kept(self, name: str, make: Callable[[], Any], *settings: Any) -> Made:
+        """Return a reference or a path, made if it is not there."""
+        own = [self.setting.name, self.setting.n, self.seed, name, *settings]
+        with warnings.catch_warnings():
+            # Constant columns of a split, and the short chains of the paper.
+            warnings.simplefilter("ignore", UserWarning)
+            return kept_model(self.folder / name.replace(", ", "_").replace(" ", "-"), own, make)
+
+    @cached_property
+    def sampled(self) -> Made:
+        """The reference: posterior draws with the paper's prior."""
+        draws, tune = self.setting.draws, self.setting.tune
+        make = partial(
+            gpproj.sample,
+            *self.train,
+            draws=draws,
+            tune=tune,
+            prior="log-uniform",
+            random_state=self.seed,
+            progress=False,
+        )
+        return self.kept("reference", make, draws, tune)
+
+    @property
+    def reference(self) -> gpproj.Reference:
+        """The reference alone."""
+        found: gpproj.Reference = self.sampled.thing
+        return found
+
+    @cached_property
+    def fitted(self) -> Made:
+        """The fit by marginal likelihood, whose length-scales give the ARD order."""
+        return self.kept("fit", partial(gpproj.fit, *self.train, prior=None))
+
+    def path(self, curve: str) -> Made:
+        """Return the path of a curve."""
+        if curve not in self._paths:
+            draws = self.setting.draws, self.setting.tune, self.setting.sizes
+            self._paths[curve] = self.kept(curve, partial(WAYS[curve], self), *draws)
+        return self._paths[curve]
+
+    @cached_property
+    def _paths(self) -> dict[str, Made]:
+        return {}
+
+    @cached_property
+    def own_density(self) -> np.ndarray:
+        """Log densities of the test rows under the reference."""
+        return np.asarray(self.reference.log_density(*self.test))
+
+    def row(self, curve: str, size: int, model: Any, seconds: float, **more: Any) -> dict[str, Any]:
+        """Score a model on the test rows, and against the reference row by row."""
+        density = np.asarray(model.log_density(*self.test))
+        away = density - self.own_density
+        return {
+            "split": self.seed,
+            "curve": curve,
+            "size": size,
+            "log_density": float(density.mean()),
+            "difference": float(away.mean()),
+            "difference_se": float(away.std(ddof=1) / np.sqrt(away.size)),
+            "added": "".join(getattr(model, "inputs", ())[-1:]),
+            "seconds": round(seconds, 2),
+            **more,
+        }
+
+    def predicting(self, model: Any) -> float:
+        """Return the seconds of a thousand predictions."""
+        X = self.test[0]
+        rows = np.resize(np.arange(len(X)), PREDICTED)
+        start = time.perf_counter()
+        model.predict_response(X.iloc[rows])
+        return round(time.perf_counter() - start, 4)
+
+
+def _along(order: Callable[[Split], Any], learn: Any, prior: Any, split: Split) -> Any:
+    named = order(split)
+    named = named if isinstance(named, str) else list(named)[: split.setting.sizes]
+    sizes = min(split.setting.sizes, len(split.inputs))
+    return gpproj.project_path(split.reference, named, learn, max_inputs=sizes, prior=prior)
+
+
+def _search(prior: Any, split: Split) -> Any:
+    sizes = min(split.setting.sizes, len(split.inputs))
+    return gpproj.forward_search(split.reference, sizes, prior=prior, progress=False)
+
+
+def _found(split: Split) -> Any:
+    return split.path("projection").thing.order
+
+
+def _ard(split: Split) -> Any:
+    return split.fitted.thing.ard_relevance().sort_values(ascending=False, kind="stable").index
+
+
+def _lasso(split: Split) -> list[str]:
+    """Return the inputs in the order they enter the lasso's path; those that never do come last."""
+    from sklearn.linear_model import lars_path
+
+    X, y = (np.asarray(part, dtype=float) for part in split.train)
+    scale = X.std(axis=0)
+    Z = (X - X.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
+    _, _, coefficients = lars_path(Z, y - y.mean(), method="lasso")
+    inside = coefficients != 0.0
+    entered = np.where(inside.any(axis=1), inside.argmax(axis=1), inside.shape[1])
+    return [split.inputs[place] for place in np.argsort(entered, kind="stable")]
+
+
+WAYS: dict[str, Callable[[Split], Any]] = {
+    "projection": partial(_search, None),
+    "projection, marginal likelihood": partial(_along, _found, "marginal_likelihood", None),
+    "ARD": partial(_along, _ard, "projection", None),
+    "ARD, marginal likelihood": partial(_along, _ard, "marginal_likelihood", None),
+    "projection, weak prior": partial(_search, "weak"),
+    "ARD, weak prior": partial(_along, _ard, "projection", "weak"),
+    "KL, weak prior": partial(_along, lambda split: "kl", "projection", "weak"),
+    "lasso, weak prior": partial(_along, _lasso, "projection", "weak"),
+}
+"""How the paths of the curves are made."""
+
+
+def _path_rows(curve: str, split: Split) -> Iterator[dict[str, Any]]:
+    path, seconds = split.path(curve)
+    for size in range(len(path)):
+        yield split.row(curve, size, path[size], seconds)
+
+
+def _reference_rows(split: Split) -> Iterator[dict[str, Any]]:
+    d, (reference, seconds), (fitted, fit_seconds) = len(split.inputs), split.sampled, split.fitted
+    yield split.row("reference", d, reference, seconds, predicting=split.predicting(reference))
+    yield split.row("marginal likelihood fit", d, fitted, fit_seconds)
+
+
+def _cluster_rows(split: Split) -> Iterator[dict[str, Any]]:
+    path = split.path("projection, weak prior").thing
+    for size in split.setting.at:
+        if size < len(path):
+            start = time.perf_counter()
+            model = path.submodel(size, split.setting.clusters)
+            seconds = time.perf_counter() - start
+            yield split.row("projection, clusters", size, model, seconds)
+
+
+def _full_rows(split: Split) -> Iterator[dict[str, Any]]:
+    for curve, clusters in ALL_INPUTS.items():
+        own: Any = split.setting.clusters if clusters == 0 else clusters
+        start = time.perf_counter()
+        model = gpproj.project(split.reference, split.inputs, prior=None, clusters=own)
+        seconds = time.perf_counter() - start
+        timed = {"predicting": split.predicting(model)} if clusters is None else {}
+        yield split.row(curve, len(split.inputs), model, seconds, **timed)
+
+
+def _suggested_rows(split: Split) -> Iterator[dict[str, Any]]:
+    path = split.path("projection, weak prior").thing
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few draws, or no size that is enough
+        cv = gpproj.validate(
+            path.reference, path, "loo", search="once", refit=False, progress=False
+        )
+        size = cv.suggest_size()
+    seconds = time.perf_counter() - start
+    if size is not None:
+        model = path[size]
+        timed = {"predicting": split.predicting(model)}
+        yield split.row("suggested", size, model, seconds, **timed)
+
+
+PARTS: dict[str, Callable[[Split], Iterator[dict[str, Any]]]] = {
+    "reference": _reference_rows,
+    **{curve: partial(_path_rows, curve) for curve in WAYS},
+    "projection, clusters": _cluster_rows,
+    "all inputs": _full_rows,
+    "suggested": _suggested_rows,
+}
+"""What is found out about every split, part by part."""
 
 
 def reproduce_splits(
     name: str, folder: Path, splits: int = 50, n_jobs: int | None = 1
 ) -> pd.DataFrame:
-    """Run the experiment, and write `NAME.csv` and `NAME.png`.
+    """Run the experiment, and write `NAME.csv`, `NAME_needed.csv`, `NAME.png`, `NAME_beyond.png`.
 
     Parameters
     ----------
     name : {"boston", "automobile", "crime"}
     folder : Path
-        Made if it is not there; finished splits are kept in `folder/finished`.
+        Made if it is not there; draws, paths and scores are kept in `folder/finished`.
     splits : int
         Random splits; their seeds are 0, 1, ...
     n_jobs : int or None
@@ -79,84 +298,62 @@ def reproduce_splits(
     """
     import pandas as pd
 
-    setting = SETTINGS[name]
-    work = partial(_rows, setting)
-    raw = pd.DataFrame(repeated(work, splits, folder, list(setting), n_jobs, f"{name} splits"))
+    setting, finished = SETTINGS[name], folder / "finished"
+    finished.mkdir(parents=True, exist_ok=True)
+    work = partial(rows_of, setting, finished)
+    found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
+    raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
-    save(_draw(raw), folder / f"{name}.png")
+    needed(raw).to_csv(folder / f"{name}_needed.csv", float_format="%.5g")
+    save(_draw(raw, PAPER), folder / f"{name}.png")
+    save(_draw(raw, BEYOND), folder / f"{name}_beyond.png")
     return summarise(raw)
+
+
+def rows_of(setting: Setting, folder: Path, seed: int) -> Rows:
+    """Return the rows of one split, those kept or new ones."""
+    split = Split(setting, folder, seed)
+    split.folder.mkdir(exist_ok=True)
+    rows: Rows = []
+    for part, make in PARTS.items():
+        file = split.folder / f"{part.replace(', ', '_').replace(' ', '-')}.npz"
+        rows += kept_rows(file, [part, list(setting), seed], partial(make, split))
+    return rows
 
 
 def summarise(raw: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over splits of every curve at every size."""
     table = raw.pivot_table(index="size", columns="curve", values="log_density")
-    return table[[curve for curve in ("reference", *CURVES) if curve in table]]
+    return table[[curve for curve in ("reference", *PAPER, *BEYOND) if curve in table]]
 
 
-def _rows(setting: Setting, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield one row for each curve and size of one split."""
-    X, y = getattr(gpproj.datasets, setting.name)()
-    order = np.random.default_rng(seed).permutation(len(y))
-    train, test = order[: setting.n], order[setting.n :]
-    X_train, y_train, X_test, y_test = X.iloc[train], y.iloc[train], X.iloc[test], y.iloc[test]
+def needed(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return how many inputs every curve needs to come near the reference, and what it takes.
 
-    def row(curve: str, size: int, model: Any, seconds: float) -> dict[str, Any]:
-        score = float(np.mean(model.log_density(X_test, y_test)))
-        return {
-            "split": seed,
-            "curve": curve,
-            "size": size,
-            "log_density": score,
-            "added": "".join(getattr(model, "inputs", ())[-1:]),
-            "seconds": round(seconds, 2),
+    `inputs` is the first size whose mean log density is within `NEAR` of the reference's; missing
+    where no size is.
+    """
+    import pandas as pd
+
+    table = summarise(raw)
+    full = float(table["reference"].dropna().iloc[-1])
+    found = {}
+    for curve in table.columns[1:]:
+        enough = table[curve].dropna() >= full - NEAR
+        found[curve] = {
+            "inputs": float(enough.idxmax()) if enough.any() else np.nan,
+            "seconds": raw.loc[raw["curve"] == curve, "seconds"].mean(),
         }
-
-    with warnings.catch_warnings():
-        # Constant columns of a split, and the short chains of the paper.
-        warnings.simplefilter("ignore", UserWarning)
-        start = time.perf_counter()
-        ref = gpproj.sample(
-            X_train,
-            y_train,
-            draws=setting.draws,
-            tune=setting.tune,
-            prior="log-uniform",
-            random_state=seed,
-            progress=False,
-        )
-        sampled = time.perf_counter() - start
-        fitted = gpproj.fit(X_train, y_train, prior=None)
-        ard = fitted.ard_relevance().sort_values(ascending=False).index[: setting.sizes]
-    yield row("reference", X.shape[1], ref, sampled)
-    yield row("marginal likelihood fit", X.shape[1], fitted, 0.0)
-    search = partial(gpproj.forward_search, ref, setting.sizes, progress=False)
-    along = partial(gpproj.project_path, ref)
-    found: dict[str, Any] = {}
-    ways: dict[str, Any] = {
-        "projection": lambda: search(prior=None),
-        "projection, weak prior": lambda: search(prior="weak"),
-        "projection, marginal likelihood": lambda: along(
-            found["projection"].order, "marginal_likelihood", prior=None
-        ),
-        "ARD": lambda: along(ard, prior=None),
-        "ARD, weak prior": lambda: along(ard, prior="weak"),
-        "ARD, marginal likelihood": lambda: along(ard, "marginal_likelihood", prior=None),
-    }
-    for curve, way in ways.items():
-        start = time.perf_counter()
-        found[curve] = way()
-        seconds = time.perf_counter() - start
-        for size in range(len(found[curve])):
-            yield row(curve, size, found[curve][size], seconds)
+    return pd.DataFrame(found).T.rename_axis("curve")
 
 
-def _draw(raw: pd.DataFrame) -> Axes:
+def _draw(raw: pd.DataFrame, curves: dict[str, tuple[str, str]]) -> Axes:
     """Draw the mean test log densities with 95 % intervals, the reference as a dotted line."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
     splits = raw["split"].nunique()
-    for curve, (colour, line) in CURVES.items():
+    for curve, (colour, line) in curves.items():
         grouped = raw[raw["curve"] == curve].groupby("size")["log_density"]
         mean, half = grouped.mean(), 1.96 * grouped.std() / np.sqrt(splits)
         ax.plot(mean.index, mean, label=curve, color=colour, linestyle=line)

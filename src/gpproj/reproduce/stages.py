@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import gpproj
 from gpproj import store
 from gpproj.execute import run
 
@@ -53,12 +56,59 @@ def _kept(
     seed: int,
 ) -> Rows:
     file = folder / f"{title.replace(' ', '_')}_{seed:03d}.npz"
-    key = store.digest(settings, seed)
+    return kept_rows(file, [settings, seed], partial(work, seed))
+
+
+def kept_rows(file: Path, settings: Any, make: Callable[[], Iterable[dict[str, Any]]]) -> Rows:
+    """Return rows that were kept with the same settings, or make and keep them.
+
+    Parameters
+    ----------
+    file : Path
+    settings : list
+        What decides the rows.
+    make : callable
+    """
+    key = store.digest(settings)
     if file.exists():
         content = store.read(file, KIND).content
         if content["key"] == key:
             kept: Rows = content["rows"]
             return kept
-    rows = list(work(seed))
+    rows = list(make())
     store.write(file, KIND, {"key": key, "rows": rows}, {})
     return rows
+
+
+class Made(NamedTuple):
+    """A reference or a path, and the seconds that it took to make."""
+
+    thing: Any
+    seconds: float
+
+
+def kept_model(folder: Path, settings: Any, make: Callable[[], Any]) -> Made:
+    """Return a reference or a path that was kept with the same settings, or make and keep it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is, or will be.
+    settings : list
+        What decides it.
+    make : callable
+    """
+    note = folder.with_suffix(".json")
+    key = store.digest(settings)
+    if note.exists() and folder.exists():
+        told = json.loads(note.read_text())
+        if told["key"] == key:
+            return Made(gpproj.load(folder), told["seconds"])
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    made = make()
+    seconds = time.perf_counter() - start
+    made.save(folder, overwrite=True)
+    store.write_text(note, json.dumps({"key": key, "seconds": seconds}))
+    # As it is read, so that what follows does not depend on when it was made.
+    return Made(gpproj.load(folder), seconds)

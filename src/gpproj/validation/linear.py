@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from gpproj.projection.linear import basis_of, with_intercept
 from gpproj.reference import LinearReference
 from gpproj.search import SearchPath
 from gpproj.validation.folds import leave_one_out_folds, validate_folds
-from gpproj.validation.loo import LooResult, worst_k
+from gpproj.validation.loo import LooResult, warn_of_weights, worst_k
 from gpproj.validation.scores import Scores, joined
 
 SATURATED = 1e-8
@@ -26,6 +25,7 @@ def linear_loo(
     reference: LinearReference,
     path: SearchPath,
     points: NDArray[np.intp],
+    refit: bool,
     n_jobs: int | None,
     progress: bool,
 ) -> LooResult:
@@ -43,18 +43,15 @@ def linear_loo(
         Of linear submodels.
     points : int array `(m,)`
         Observations to predict.
+    refit : bool
+        Whether that is wanted.
     n_jobs : int or None
     progress : bool
     """
     log_weights, k_hat = reference.log_weights()
     bad = points[k_hat[points] > worst_k(reference.linear.count)]
-    if bad.size and reference.recipe is None:
-        warnings.warn(
-            f"the weights of {bad.size} of {points.size} rows cannot be trusted (Pareto k up to "
-            f"{k_hat[bad].max():.2f}); with refit= these rows would be left out by refits",
-            UserWarning,
-            stacklevel=4,
-        )
+    if bad.size and (reference.recipe is None or not refit):
+        warn_of_weights(k_hat[bad], points.size)
         bad = bad[:0]
     good = np.setdiff1d(points, bad, assume_unique=True)
     with one_blas_thread():

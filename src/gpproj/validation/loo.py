@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
@@ -181,6 +182,7 @@ def validate_loo(
     path: SearchPath,
     points: NDArray[np.intp],
     held: bool,
+    refit: bool,
     n_jobs: int | None,
     progress: bool,
 ) -> LooResult:
@@ -194,6 +196,8 @@ def validate_loo(
         Observations to predict.
     held : bool
         Leave learned hyperparameters where they are.
+    refit : bool
+        Refit the reference where the weights of its draws cannot be trusted.
     n_jobs : int or None
     progress : bool
     """
@@ -202,6 +206,9 @@ def validate_loo(
         if reference.draws.count > 1:
             leaver = SampledLeaver(reference)
             bad = points[leaver.k_hat[points] > worst_k(reference.draws.count)]
+            if bad.size and not refit:
+                warn_of_weights(leaver.k_hat[bad], points.size)
+                bad = bad[:0]
         else:
             leaver, bad = PointLeaver(reference, held), points[:0]
             if leaver.held:
@@ -218,6 +225,24 @@ def validate_loo(
         scores = joined([scores, *parts])
     k_hat = leaver.k_hat if isinstance(leaver, SampledLeaver) else None
     return LooResult(scores, k_hat, bad)
+
+
+def warn_of_weights(k_hat: Host, rows: int) -> None:
+    """Warn of rows, among so many, whose weights cannot be trusted and that are kept all the same.
+
+    Parameters
+    ----------
+    k_hat : array
+        Of these rows.
+    rows : int
+        That are predicted.
+    """
+    warnings.warn(
+        f"the weights of {k_hat.size} of {rows} rows cannot be trusted (Pareto k up to "
+        f"{k_hat.max():.2f}); with refit= these rows would be left out by refits",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def worst_k(draws: int) -> float:

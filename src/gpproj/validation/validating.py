@@ -35,6 +35,7 @@ def validate(
     groups: Any = None,
     points: int | None = None,
     hyperparameters: Literal["updated", "held"] = "updated",
+    refit: bool = True,
     nested: bool = False,
     n_jobs: int | None = 1,
     random_state: int | None = None,
@@ -72,6 +73,9 @@ def validate(
         Of leave-one-out with fixed hyperparameters: move them by one Newton step for every row, or
         hold them. Held, they have seen the row: that favours the reference, and sizes come out too
         large.
+    refit : bool
+        Of leave-one-out with posterior draws: sample again without each row whose weights cannot be
+        trusted. False keeps the smoothed weights of such rows, which is fast, and warns of them.
     nested : bool
         Of K-fold with the search inside: also choose a size in every fold by a validation of its
         training rows alone, see `Validation.nested_summary`.
@@ -117,7 +121,7 @@ def validate(
         raise ValueError("max_inputs is for a search that has yet to be done; the path has its own")
     if plan.method == "loo" and plan.search == "once":
         held = hyperparameters == "held"
-        cv = _by_weights(path, plan.points, held, n_jobs, progress)
+        cv = _by_weights(path, plan.points, held, refit, n_jobs, progress)
     else:
         if plan.method == "loo":
             pairs = leave_one_out_folds(reference.training.n, plan.points)
@@ -131,12 +135,17 @@ def validate(
 
 
 def _by_weights(
-    path: SearchPath, points: NDArray[np.intp], held: bool, n_jobs: int | None, progress: bool
+    path: SearchPath,
+    points: NDArray[np.intp],
+    held: bool,
+    refit: bool,
+    n_jobs: int | None,
+    progress: bool,
 ) -> Validation:
     if isinstance(path.reference, LinearReference):
-        found = linear_loo(path.reference, path, points, n_jobs, progress)
+        found = linear_loo(path.reference, path, points, refit, n_jobs, progress)
     else:
-        found = validate_loo(path.reference, path, points, held, n_jobs, progress)
+        found = validate_loo(path.reference, path, points, held, refit, n_jobs, progress)
     refitted = tuple(found.refitted.tolist())
     own = (path.order,)
     return Validation(path.reference, path, "loo", "once", found.scores, own, found.k_hat, refitted)
