@@ -94,9 +94,9 @@ def test_what_is_not_known_is_said(foreign):
 
 def test_without_functions_it_says_which_is_missing(data, own):
     bare = gpproj.from_moments(*data, *moments(own), own.noise_variance)
-    with pytest.raises(ValueError, match="called without predict="):
+    with pytest.raises(ValueError, match="no predict function, see from_moments"):
         bare.predict(data[0])
-    with pytest.raises(ValueError, match="called without refit="):
+    with pytest.raises(ValueError, match="no refit function"):
         gpproj.validate(bare, max_inputs=1, progress=False)
     assert gpproj.project(bare, ["a"]).predict(data[0]).mean.shape == (40,)
 
