@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 TESTS = Path(__file__).resolve().parent
 NO_DATA = "real data files absent: set GPPROJ_DATA"
 NO_BROWSER = "no Chromium on the PATH to open the page with"
+NO_GPU = "no GPU that torch can use"
 NO_SCIPY_SWITCH = "SCIPY_ARRAY_API is not set"  # a check of scikit-learn that does not concern us
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -47,7 +48,7 @@ class NoSkip:
 def _forbid_skip(report: Any) -> Any:
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2]
-        if not any(fine in reason for fine in (NO_DATA, NO_BROWSER, NO_SCIPY_SWITCH)):
+        if not any(fine in reason for fine in (NO_DATA, NO_BROWSER, NO_GPU, NO_SCIPY_SWITCH)):
             report.outcome = "failed"
             report.longrepr = f"GPPROJ_NO_SKIP=1 forbids this skip: {reason}"
     return report
@@ -78,6 +79,14 @@ def browser_program() -> str:
     if not found:
         pytest.skip(NO_BROWSER)
     return found[0]
+
+
+@pytest.fixture(scope="session")
+def gpu() -> str:
+    """Name of a GPU: not a package, so its absence may be skipped."""
+    if not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip(NO_GPU)
+    return "cuda"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -137,8 +138,9 @@ def test_references_of_scikit_learn(data):
     assert pickle.loads(pickle.dumps(classes)).predict(X).dtype == bool
 
 
-def test_a_sampled_reference(data):
+def test_a_sampled_reference(data, monkeypatch):
     pytest.importorskip("nutpie")
+    monkeypatch.setattr("gpproj.estimators.sample", partial(gpproj.sample, tune=60))
     X, y = data
     found = gpproj.ProjectionRegressor(1, reference="sample", random_state=0)
     with pytest.warns(UserWarning, match="sampling"):

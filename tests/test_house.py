@@ -121,6 +121,8 @@ def broken_order(root: Path, downward: frozenset[tuple[str, str]] = DOWNWARD) ->
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    # Plugins of other packages that happen to be installed take longer to load than a test.
+    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
     return subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,

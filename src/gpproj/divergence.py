@@ -48,4 +48,4 @@ def gaussian_kl(difference: Array, root: Array, log_det: float, other: Factor) -
     trace = xp.sum(times_lower(M, root) ** 2, axis=(1, 2))
     distance = xp.sum((M @ difference[:, :, None]) ** 2, axis=(1, 2))
     divergence = 0.5 * (trace + distance + log_ratio - n)
-    return xp.where(other.failed_here(), xp.full_like(divergence, math.inf), divergence)
+    return xp.where(other.failed, xp.full_like(divergence, math.inf), divergence)

@@ -352,8 +352,8 @@ def test_ep_against_a_long_markov_chain(likelihood):
     mean, sd = elliptical_slices(
         K,
         lambda f: likelihood.log_likelihood(np.broadcast_to(y, f.shape), f).sum(axis=1),
-        chains=2000,
-        steps=400,
+        chains=1000,
+        steps=200,
         seed=0,
     )
     marginals = found.given.marginals

@@ -232,13 +232,48 @@ def test_greedy_points_leave_little_variance_anywhere():
     assert left(rows) < min(others)
 
 
-def test_points_are_chosen_even_where_columns_are_constant():
+def test_no_more_points_are_chosen_than_are_needed():
     X = np.zeros((20, 2))
-    rows = greedy(SquaredExponential(), X, np.array([True, True]), 5)
-    assert len(set(rows.tolist())) == 5
-    for selection in ("greedy", "kmeans"):
-        assert chosen(selection, PAPER, X, np.array([True, False]), 5).shape == (5, 2)
-        assert chosen(selection, PAPER, X, np.array([False, False]), 50).shape == (20, 2)
+    assert greedy(SquaredExponential(), X, np.array([True, True]), 5).tolist() == [0]
+    line = np.linspace(-2.0, 2.0, 300)[:, None]
+    few = greedy(SquaredExponential(1.0, 1.0), line, np.array([True]), 100)
+    assert 5 < few.size < 20
+    many = greedy(SquaredExponential(1.0, 0.02), line, np.array([True]), 100)
+    assert many.size == len(set(many.tolist())) == 100
+    spread = chosen("greedy", SquaredExponential(1.0, 0.02), line, np.array([True]), 100, 30)
+    assert spread.shape == (100, 1)
+    assert len(np.unique(spread)) == 100
+    for selection, most in (("greedy", 1), ("kmeans", 20)):
+        found = chosen(selection, PAPER, X, np.array([False, False]), 50)
+        assert found.shape == (most, 2)
+
+
+def test_a_large_constant_costs_no_digits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(30) + 1e4
+    kernel, mask = Constant(1e8) + SquaredExponential(1.0, 2.0), np.ones(2, dtype=bool)
+    whole = Problem(kernel, X, y, mask)
+    few = replace(whole, inducing=Inducing(X, "vfe", "greedy", True, kernel, X))
+    theta = np.append(kernel.log_parameters(2), np.log(0.01))
+    one, other = (inference.log_evidence(each, theta[None]).value[0] for each in (few, whole))
+    assert one == pytest.approx(other, abs=0.05)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_leave_one_out_of_a_reference_is_by_refits_with_the_same_points(method):
+    problem, theta = make_problem(method, n=25), theta_of(PAPER, np.log(0.1))
+    found = inference.reference_leave_one_out(problem, theta, None)
+    for i in (0, 7, 24):
+        rest = np.arange(25) != i
+        left = replace(problem, X=problem.X[rest], y=problem.y[rest])
+        given = inference.conditioned(left, theta)
+        predict = LatentPredictor(
+            PAPER, theta[:-1], problem.mask, left.support, given.coefficients, given.root, 1e-5
+        )
+        new = predict(problem.X[i : i + 1])
+        assert found.mean[i] == pytest.approx(new.mean[0], abs=1e-8)
+        assert found.variance[i] == pytest.approx(new.variance[0] + 0.1, rel=1e-6)
 
 
 def test_clusters_of_rows_as_points():
@@ -254,8 +289,10 @@ def test_clusters_of_rows_as_points():
         ({"method": "dtc"}, "method must be"),
         ({"selection": "random"}, "selection must be"),
         ({"optimise": "yes"}, "optimise must be"),
-        ({"inducing": 0}, "at least one"),
-        ({"inducing": 2.5}, "at least one"),
+        ({"inducing": 0}, "inducing must be"),
+        ({"inducing": 2.5}, "inducing must be"),
+        ({"inducing": "a"}, "inducing must be"),
+        ({"inducing": None}, "inducing must be"),
         ({"inducing": [1.0, 2.0]}, "inducing must be"),
         ({"inducing": True}, "inducing must be"),
     ],

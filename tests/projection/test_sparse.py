@@ -56,7 +56,9 @@ def gaussian_kl(mu, S, mean, C):
 def explicit(target, kernel, theta, mask):
     """The posterior's and the predictive divergence by whole matrices."""
     K = kernel.evaluate(theta[None, :-1], target.X, mask[None]).value[0]
-    inner = K[:M, :M] + features.JITTER * np.mean(np.diag(K)[:M]) * np.eye(M)
+    block = K[:M, :M]
+    jitter = features.JITTER * (np.mean(np.diag(block)) - np.mean(block))
+    inner = block + (jitter + features.ROUNDING * np.mean(np.diag(block))) * np.eye(M)
     Q = K[:, :M] @ np.linalg.solve(inner, K[:M])
     prior = Q + np.diag(np.diag(K - Q) + np.exp(theta[-1]) + target.nugget)
     S = target.latent_cov.dense()
@@ -179,10 +181,10 @@ def test_submodels_have_points_of_their_own(data):
     mask = np.array([True, False, False, False])
     points = inducing.points(mask)
     assert points is inducing.points(mask.copy())
-    assert len(np.unique(points[:, 0])) == 20
+    assert len(np.unique(points[:, 0])) == len(points) <= 20
     assert inducing.points(np.zeros(4, dtype=bool)).shape == (1, 4)
     submodel = gpproj.project(ref, ["x0"])
-    assert submodel.parts[0].predictor.X.shape == (20, 1)
+    assert submodel.parts[0].predictor.X.shape == (len(points), 1)
     null = gpproj.project(ref, [])
     assert null.predict(X[:2, :0]).mean == pytest.approx([y.mean()] * 2, abs=0.05)
 

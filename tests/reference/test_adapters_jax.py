@@ -21,7 +21,11 @@ def data():
 
 @pytest.fixture(scope="module")
 def jax():
-    return pytest.importorskip("jax")
+    with pytest.MonkeyPatch.context() as patch:
+        # Most of the time is spent compiling what runs once.
+        fast = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+        patch.setenv("XLA_FLAGS", fast)
+        yield pytest.importorskip("jax")
 
 
 @pytest.fixture(scope="module")

@@ -410,7 +410,7 @@ def check_posterior(logs, known, width):
 
 
 def test_a_known_posterior(oracle):
-    check_posterior(*flat_posterior(oracle, draws=4000, chains=2, tune=300), width=0.1)
+    check_posterior(*flat_posterior(oracle, draws=1500, chains=2, tune=300), width=0.1)
 
 
 @pytest.mark.slow

@@ -169,16 +169,41 @@ def test_a_search_on_some_rows_of_an_exact_reference(exact):
     np.testing.assert_allclose(path.errors, whole.errors, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("rows", "error"), [(1, ValueError), (101, ValueError), (2.5, TypeError)])
+@pytest.mark.parametrize(("rows", "error"), [(1, ValueError), (-3, ValueError), (2.5, TypeError)])
 def test_bad_numbers_of_rows_are_named(ref, rows, error):
     with pytest.raises(error, match="search_rows"):
         gpproj.forward_search(ref, 1, search_rows=rows, progress=False)
 
 
-def test_a_path_on_all_rows_is_not_extended_on_some(ref):
+def test_paths_on_some_rows_and_on_all_do_not_extend_each_other(ref):
     path = gpproj.forward_search(ref, 1, progress=False)
     with pytest.raises(ValueError, match="search_rows"):
         gpproj.forward_search(ref, 2, search_rows=50, extend=path, progress=False)
+    some = gpproj.forward_search(ref, 1, search_rows=50, progress=False)
+    with pytest.raises(ValueError, match="extend"):
+        gpproj.forward_search(ref, 2, extend=some, progress=False)
+
+
+def test_few_rows_decide_the_order_alone(exact):
+    path = gpproj.forward_search(exact, search_rows=8, progress=False)
+    along = gpproj.project_path(exact, path.order)
+    np.testing.assert_allclose(path.relative_errors, along.relative_errors, atol=0.02)
+
+
+def test_folds_with_fewer_rows_than_the_search_wants(exact):
+    path = gpproj.forward_search(exact, 1, search_rows=99, progress=False)
+    cv = gpproj.validate(exact, path, folds=2, random_state=0, progress=False)
+    assert len(cv.path) == 2
+
+
+def test_conditioning_moves_no_points(data):
+    with pytest.raises(ValueError, match="are optimised by"):
+        gpproj.condition(
+            *data,
+            SquaredExponential(1.0, 1.0),
+            Gaussian(0.1),
+            inference=gpproj.Sparse(5, optimise=True),
+        )
 
 
 @pytest.mark.parametrize("likelihood", ["probit", "poisson"])

@@ -44,6 +44,7 @@ __all__ = [
     "method_of",
     "plan_of",
     "posterior",
+    "reference_leave_one_out",
 ]
 
 APPROXIMATIONS: dict[Method, Approximate] = {
@@ -155,6 +156,17 @@ def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
             return sparse.posterior(problem, parameters)
         return exact.posterior(problem, parameters, given)
     return approximation.posterior(problem, parameters, given)
+
+
+def reference_leave_one_out(problem: Problem, parameters: Host, given: Conditioned) -> LeaveOneOut:
+    """Predict every target from all the others as the reference would at one parameter vector.
+
+    With inducing points by their own method; submodels, and what they are compared with, go by the
+    posterior that projections are held to.
+    """
+    if problem.method == "exact" and problem.inducing is not None:
+        return sparse.leave_one_out(problem, parameters)
+    return leave_one_out(problem, problem.likelihood_at(parameters), given)
 
 
 def leave_one_out(problem: Problem, likelihood: Likelihood, given: Conditioned) -> LeaveOneOut:

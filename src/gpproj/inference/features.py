@@ -32,7 +32,11 @@ from gpproj.linalg import (
 )
 
 JITTER = 1e-10
-"""Added to the diagonal of K_mm, as a fraction of its mean: inducing points may coincide."""
+"""Added to the diagonal of K_mm, as a fraction of what varies in it, `mean K_ii - mean K_ij`:
+inducing points may coincide. A constant, however large, does not count."""
+
+ROUNDING = 1e-13
+"""Added besides, as a fraction of its mean diagonal: K_mm of equal points is singular."""
 
 SMALLEST = 1e-100
 """Added besides: the covariance of no function at all is zero."""
@@ -85,7 +89,9 @@ class Features:
         K_mm, xp = self._inner.value, namespace(X)
         self.size = int(K_mm.shape[-1])
         mean = xp.mean(xp.linalg.diagonal(K_mm), axis=-1)[:, None]
-        factor = cholesky(K_mm, JITTER * mean + SMALLEST)
+        shared = xp.mean(K_mm, axis=(1, 2))[:, None]
+        jitter = JITTER * (mean - shared) + ROUNDING * mean + SMALLEST
+        factor = cholesky(K_mm, jitter)
         self.failed: Array = factor.failed
         self.root = inverse_root(factor, overwrite=True)
         """`L_mm^-1`, `(b, m, m)`."""
@@ -106,11 +112,13 @@ class Features:
             numbers = 8 * DEVICE_NUMBERS
             step = max(DEVICE_NUMBERS // max(self.lanes * self.size, 1), BLOCK)
         keep = n * self.size * self.lanes <= numbers
+        kept = []
         for start in range(0, n, step):
             rows = self._rows(slice(start, min(start + step, n)))
             if keep:
-                self._kept.append(rows)
+                kept.append(rows)
             yield rows
+        self._kept = kept  # once they are all there
 
     def _rows(self, where: slice) -> Rows:
         xp, X = namespace(self._X), self._X[where, :]
@@ -163,8 +171,9 @@ class PullBack:
         S = 0.5 * (S + transpose(S))
         xp = namespace(S)
         trace = xp.linalg.trace(S)[:, None, None]
-        identity = xp.eye(features.size, dtype=S.dtype, device=S.device)
-        S = S + (JITTER / features.size) * trace * identity
+        m = features.size
+        identity = xp.eye(m, dtype=S.dtype, device=S.device)
+        S = S + trace * ((JITTER + ROUNDING) / m * identity - JITTER / m**2)
         return to_host(self._total - self._pulled(features._inner, S))
 
     def _pulled(self, evaluation: Evaluation, G: Array) -> Array:

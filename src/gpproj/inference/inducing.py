@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -17,8 +18,8 @@ Selection = Literal["greedy", "kmeans"]
 POOL = 4000
 """Rows, evenly spread over the data, that inducing points are chosen from."""
 
-FEW = {0: 1, 1: 64, 2: 128}
-"""Inducing points that submodels on so few inputs have at most: more would coincide."""
+ENOUGH = 1e-6
+"""Share of the largest prior variance that inducing points may leave: no more are chosen then."""
 
 
 GREEDY = 128
@@ -68,15 +69,17 @@ class Sparse:
             raise ValueError(f"optimise must be true or false, got {self.optimise!r}")
         if self.selection not in get_args(Selection):
             raise ValueError(f'selection must be "greedy" or "kmeans", got {self.selection!r}')
-        if isinstance(self.inducing, bool) or np.ndim(self.inducing) not in (0, 2):
+        if np.ndim(self.inducing) == 2:
+            return
+        try:
+            count = operator.index(self.inducing)
+        except TypeError:
+            count = 0
+        if isinstance(self.inducing, bool) or count < 1:
             raise ValueError(
-                "inducing must be a number of points or an array of them, one row each; "
-                f"got {self.inducing!r}"
+                "inducing must be a number of points, at least one, or an array of points, one row "
+                f"each; got {self.inducing!r}"
             )
-        if np.ndim(self.inducing) == 0 and (
-            int(self.inducing) != self.inducing or self.inducing < 1
-        ):
-            raise ValueError(f"inducing must be at least one point, got {self.inducing!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,7 @@ class Inducing:
             return self.Z
         key = np.asarray(mask).tobytes()
         if key not in self._chosen:
-            count = min(self.count, FEW.get(int(np.sum(mask)), self.count))
+            count = self.count if np.any(mask) else 1
             kernel = _shortened(self.kernel, mask)
             self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count, GREEDY)
         return self._chosen[key]
@@ -165,7 +168,8 @@ def chosen(
     mask : bool array `(d,)`
     count : int
     first : int, optional
-        How many of them are chosen one by one; the others are spread evenly over the rows.
+        How many of them are chosen one by one; the others are spread evenly over the rows. Fewer
+        than `count` come back where those that were chosen are enough.
     """
     pool = to_host(X)
     if len(pool) > POOL:
@@ -173,8 +177,9 @@ def chosen(
     count = min(count, len(pool))
     if selection == "kmeans":
         return like(_centres(pool, mask, count), X)
-    rows = greedy(kernel, pool, mask, count if first is None else min(count, first))
-    if len(rows) < count:
+    wanted = count if first is None else min(count, first)
+    rows = greedy(kernel, pool, mask, wanted)
+    if len(rows) == wanted < count:
         others = np.setdiff1d(np.arange(len(pool)), rows)
         spread = np.linspace(0, len(others) - 1, count - len(rows)).astype(np.intp)
         rows = np.concatenate([rows, others[spread]])
@@ -184,7 +189,8 @@ def chosen(
 def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
     """Return rows, each the one where those before it leave most variance.
 
-    These are the pivots of a pivoted Cholesky factor of the covariance: O(n m^2).
+    These are the pivots of a pivoted Cholesky factor of the covariance: O(n m^2). Fewer rows than
+    asked for where they leave next to nothing.
 
     Parameters
     ----------
@@ -203,19 +209,21 @@ def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDAr
     n, d = X.shape
     theta, mask = kernel.log_parameters(d)[None, :], mask[None, :]
     left = np.array(kernel.diagonal(theta, X, mask)[0])
+    enough = ENOUGH * float(left.max())
     factor = np.zeros((count, n))
-    rows = np.empty(count, dtype=np.intp)
-    taken = np.zeros(n, dtype=bool)
-    for k in range(count):
-        # Where nothing is left, which rounding may make of it, rows still differ.
-        row = int(np.argmax(np.where(taken, -np.inf, left)))
-        rows[k], taken[row] = row, True
-        if left[row] <= 1e-12 * max(float(left.max(initial=0.0)), 1e-300) or left[row] <= 0.0:
-            continue
+    rows: list[int] = []
+    while len(rows) < count:
+        k, row = len(rows), int(np.argmax(left))
+        if k and left[row] <= enough:
+            break
+        rows.append(row)
+        if left[row] <= 0.0:  # no function at all
+            break
         column = kernel.cross(theta, X[row : row + 1], X, mask)[0, 0]
         factor[k] = (column - factor[:k, row] @ factor[:k]) / np.sqrt(left[row])
         left = np.maximum(left - factor[k] ** 2, 0.0)
-    return rows
+        left[row] = 0.0
+    return np.array(rows, dtype=np.intp)
 
 
 def _centres(X: Host, mask: NDArray[np.bool_], count: int) -> Host:

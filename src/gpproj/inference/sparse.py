@@ -23,7 +23,7 @@ from gpproj.inference.features import Evidence as Sums
 from gpproj.inference.features import Features, Rows, evidence_of
 from gpproj.inference.inducing import SparseMethod
 from gpproj.inference.low_rank import LowRankPrior, through_inducing
-from gpproj.inference.problem import Conditioned, Evidence, Latent, Problem
+from gpproj.inference.problem import Conditioned, Evidence, Latent, LeaveOneOut, Problem
 from gpproj.inference.sites import Given
 from gpproj.linalg import (
     Array,
@@ -208,3 +208,25 @@ def _at(problem: Problem, parameters: Host) -> tuple[Features, _Found]:
     features = _features(problem, parameters[None, :-1])
     noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
     return features, _sum_up(problem, features, noise)
+
+
+def leave_one_out(problem: Problem, parameters: Host) -> LeaveOneOut:
+    """Predict every target from all the others at one parameter vector, `(p,)`.
+
+    mean_i = y_i - [A^-1 y]_i / [A^-1]_ii,   variance_i = 1 / [A^-1]_ii (+ [K - Q]_ii in vfe):
+
+    the predictions at a row by the process without it, inducing points held.
+    """
+    features, found = _at(problem, parameters)
+    noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
+    xp, parts = namespace(problem.X), []
+    for rows, p, q, y in _noisy(problem, features, noise):
+        b = found.sums.coefficients(rows, p, q)[0, :]
+        V = rows.Phi @ found.sums.small.inverse
+        precision = (p - p**2 * xp.sum(rows.Phi * V, axis=-1))[0, :]
+        residual, variance = b / precision, 1.0 / precision
+        if _method(problem) == "vfe":
+            variance = variance + rows.residual[0, :]
+        density = -0.5 * (residual**2 / variance + xp.log(2.0 * math.pi * variance))
+        parts.append((y - residual, variance, density))
+    return LeaveOneOut(*(xp.concat(list(part)) for part in zip(*parts, strict=True)))

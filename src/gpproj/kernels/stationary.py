@@ -105,7 +105,7 @@ class Stationary(Kernel):
 
     def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
         """Evaluate `k(X, Z)`, `(b, n, m)`."""
-        return _CrossEvaluation(self, log_parameters, by_lane(X), by_lane(Z), mask)
+        return _CrossEvaluation(self, log_parameters, by_lane(X), by_lane(Z), mask, X is Z)
 
     def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate `k(x_i, x_i)`, `(b, n)`: the variance."""
@@ -269,13 +269,22 @@ class _CrossEvaluation(Evaluation):
     """Of two sets of points, `(b, n, d)` and `(b, m, d)`, or the same for all lanes."""
 
     def __init__(
-        self, kernel: Stationary, log_parameters: Host, X: Array, Z: Array, mask: Mask
+        self,
+        kernel: Stationary,
+        log_parameters: Host,
+        X: Array,
+        Z: Array,
+        mask: Mask,
+        same: bool = False,
     ) -> None:
         self._rates = _rates(log_parameters, mask)
         centre = namespace(Z).mean(Z, axis=1)[:, None, :]
         self._X, self._Z = X - centre, Z - centre
         variance = like(exponential(log_parameters[:, :1, None]), X)
-        shape, derivative = kernel.profile(_exponent(self._rates, self._X, self._Z))
+        q = _exponent(self._rates, self._X, self._Z)
+        if same:  # rounding must not move points apart from themselves
+            q = q * (1.0 - namespace(q).eye(q.shape[-1], dtype=q.dtype, device=q.device))
+        shape, derivative = kernel.profile(q)
         derivative *= variance
         if shape is not derivative:
             shape *= variance

@@ -48,7 +48,7 @@ def on_device(values: Array, name: str) -> Array:
     except ImportError:
         raise ImportError('device needs torch: pip install "gpproj[gpu]"') from None
     try:
-        return torch.asarray(to_host(values), dtype=torch.float64, device=name)
+        return torch.asarray(np.array(to_host(values)), dtype=torch.float64, device=name)
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
         told = str(error).splitlines()[0]
         raise ValueError(f"device: {name!r} cannot be used here ({told})") from None

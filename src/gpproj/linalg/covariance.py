@@ -197,7 +197,10 @@ class LowRankCovariance(Covariance):
     def _inner(self) -> Factor:
         """The factor of `I + factor' noise^-1 factor`, `(r, r)`."""
         gram = self.factor.T @ (self.factor / self.noise[:, None])
-        return cholesky(gram[None, :, :], like(np.ones((1, self.rank)), gram))
+        factor = cholesky(gram[None, :, :], like(np.ones((1, self.rank)), gram))
+        if factor.failed[0]:
+            raise np.linalg.LinAlgError("the covariance is not positive definite")
+        return factor
 
     @property
     def rank(self) -> int:

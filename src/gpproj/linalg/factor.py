@@ -38,13 +38,6 @@ class Factor(NamedTuple):
     log_det: Array = None
     """`log|A|`, likewise, `(b,)`."""
 
-    def failed_here(self) -> Array:
-        """Return what failed, beside the factors."""
-        if not is_numpy(self.failed) or is_numpy(self.lower):
-            return self.failed
-        xp = namespace(self.lower)
-        return xp.asarray(self.failed, device=self.lower.device)
-
 
 def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None = None) -> Factor:
     """Factorise `matrix * scale + diag(diagonal)`, adding jitter only in lanes that need it.
@@ -94,6 +87,8 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
             JitterWarning,
             stacklevel=2,
         )
+    if not is_numpy(lower):
+        failed = namespace(lower).asarray(failed, device=lower.device)
     return Factor(lower, jitter, failed)
 
 

@@ -13,6 +13,7 @@ from gpproj.prediction.mixtures import (
     log_density_of_response,
     noise_of,
     response_of,
+    returned,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "log_density_of_response",
     "noise_of",
     "response_of",
+    "returned",
 ]

@@ -122,11 +122,8 @@ def _errors(target: Target, kernel: Kernel, parameters: Array, mask: Array) -> A
 
 def _infinite(failed: Array, value: Array) -> Array:
     """Return values that are infinite where something failed."""
-    if is_numpy(value):
-        return np.where(failed, np.inf, value)
     xp = namespace(value)
-    here = xp.asarray(failed, device=value.device)
-    return xp.where(here, xp.full_like(value, np.inf), value)
+    return xp.where(failed, xp.full_like(value, np.inf), value)
 
 
 class Conditioned(NamedTuple):
@@ -264,6 +261,7 @@ def _told(target: Target, kernel: Kernel, parameters: Host, mask: Mask, work: Wo
         told: Host = work(target, kernel, parameters, mask)
         return told
     xp = namespace(target.X)
+    target.prepare()
 
     def at(theta: Host, own: Mask) -> Host:
         inputs = like(theta, target.X), xp.asarray(own, device=target.X.device)

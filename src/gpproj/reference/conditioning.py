@@ -79,6 +79,8 @@ def condition(
     check_nugget(nugget)
     training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
+    if sparse is not None and sparse.optimise:
+        raise ValueError("inference: inducing points are optimised by gpproj.fit and gpproj.sample")
     unit = float(training.scaling.target_scale) ** 2
     recipe = partial(
         condition,

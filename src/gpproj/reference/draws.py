@@ -10,8 +10,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference import Latent, LeaveOneOut, Problem, Sites, conditioned, exact, posterior
-from gpproj.inference import leave_one_out as held_leave_one_out
+from gpproj.inference import (
+    Latent,
+    LeaveOneOut,
+    Problem,
+    Sites,
+    conditioned,
+    exact,
+    posterior,
+    reference_leave_one_out,
+)
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Covariance, Host, like, namespace, to_host
 
@@ -168,7 +176,7 @@ def weighted_leave_one_out(problem: Problem, draws: Draws) -> LeaveOneOut:
     found = []
     for parameters in draws.parameters:
         given = conditioned(problem, parameters)
-        loo = held_leave_one_out(problem, problem.likelihood_at(parameters), given)
+        loo = reference_leave_one_out(problem, parameters, given)
         found.append(tuple(to_host(part) for part in loo))
     mean, variance, log_density = (np.stack(parts) for parts in zip(*found, strict=True))
     log_weights, _ = smoothed(np.log(draws.weights)[:, None] - log_density)

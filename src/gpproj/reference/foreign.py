@@ -24,7 +24,7 @@ from gpproj.inference import (
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood, named_likelihood
 from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
-from gpproj.prediction import Prediction, log_density_of_response, response_of
+from gpproj.prediction import Prediction, log_density_of_response, response_of, returned
 from gpproj.reference.conditioning import check_nugget, problem_of, training_for
 from gpproj.reference.draws import Clusters, Draws
 from gpproj.reference.fitting import structure_of
@@ -117,7 +117,7 @@ class ForeignReference(Reference):
                 "predict must return a mean and a variance of the same length; saw "
                 f"{found.mean.shape} and {found.variance.shape}"
             )
-        return Prediction(*(like(part, self.training.X) for part in found))
+        return Prediction(*(returned(like(part, self.training.X), X) for part in found))
 
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included; as for other references."""

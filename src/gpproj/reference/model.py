@@ -18,8 +18,8 @@ from gpproj.inference import (
     LeaveOneOut,
     Problem,
     conditioned,
-    leave_one_out,
     posterior,
+    reference_leave_one_out,
 )
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
@@ -136,7 +136,7 @@ class Reference(Predictive):
         if self.draws.count > 1:
             found = weighted_leave_one_out(self.problem, self.draws)
         else:
-            found = leave_one_out(self.problem, self.latent.likelihood, self._central)
+            found = reference_leave_one_out(self.problem, self.draws.centre, self._central)
         return LeaveOneOut(
             *self.columns.response(found.mean, found.variance),
             self.training.scaling.restore_log_density(found.log_density),

@@ -79,6 +79,10 @@ class Target:
         """`T^2 1 + D_S`: the diagonal of S, `(n,)`."""
         return namespace(self.X).sum(self.spanning**2, axis=1) + self.low_rank.noise
 
+    def prepare(self) -> None:
+        """Compute what all evaluations share, before any of them is recorded or hurried."""
+        _ = self.root, self.log_det, self.constant, self.site_scale, self.site_target
+
     @cached_property
     def replays(self) -> Replays:
         """Evaluations that were recorded on a device."""

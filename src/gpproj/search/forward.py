@@ -90,7 +90,8 @@ def forward_search(
         first, such as `("kl", 30)`: cheap, but what it leaves out is never looked at again.
     search_rows : int, optional
         Compare candidates on a random choice of that many rows, and project only the winners on
-        all of them. `path.summary()` then has the relative errors of both; all rows when left out.
+        all of them. `path.summary()` then has the relative errors of both, and `stop_below` goes by
+        those of the choice. All rows when left out, or where there are no more.
     random_state : int, optional
         Of that choice.
     extend : SearchPath, optional
@@ -220,6 +221,8 @@ def _resumed(
         return saved.read(reference, forced, units)
     if extend is None:
         return None
+    if extend.searched is not None:
+        raise ValueError("extend: a path that was searched on some rows cannot be extended")
     same = extend.reference is reference and extend.always == forced
     alike = extend.family.identity == family.identity and extend.learn == "projection"
     if not (same and alike and set(extend.units) <= set(units)):

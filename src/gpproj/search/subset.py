@@ -17,7 +17,7 @@ from gpproj.search.path import Searched, SearchPath, ends
 
 
 def rows_to_search(n: int, search_rows: Any, random_state: Any) -> NDArray[np.intp]:
-    """Return a random choice of rows, in their order.
+    """Return a random choice of rows, in their order; all of them where there are no more.
 
     Parameters
     ----------
@@ -31,8 +31,9 @@ def rows_to_search(n: int, search_rows: Any, random_state: Any) -> NDArray[np.in
         count = operator.index(search_rows)
     except TypeError:
         raise TypeError(f"search_rows must be a whole number, got {search_rows!r}") from None
-    if not 2 <= count <= n:
-        raise ValueError(f"search_rows must be from 2 to the number of rows, {n}; got {count}")
+    if count < 2:
+        raise ValueError(f"search_rows must be at least 2, got {count}")
+    count = min(count, n)
     return np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
 
 
@@ -59,7 +60,7 @@ def on_all_rows(path: SearchPath, reference: Reference, n_jobs: int | None = 1) 
     """
     family, full = path.family, ends(path.reference, path.family).full
     null = solve_null(reference.target, family)
-    varying = [one for one in path.projections if one.active.any()]
+    varying = [one for one in path.projections if _mask(reference, one).any()]
     # The largest first: they take longest.
     moved = run(partial(_moved, reference, family), [full, *reversed(varying)], n_jobs)
     found = [null] * (len(path.projections) - len(varying)) + moved[:0:-1]
@@ -80,13 +81,22 @@ def on_all_rows(path: SearchPath, reference: Reference, n_jobs: int | None = 1) 
     )
 
 
+def _mask(reference: Reference, projection: Projection) -> NDArray[np.bool_]:
+    """Return the inputs that a submodel can use, `(d,)`, whether or not it did on some rows."""
+    mask: NDArray[np.bool_] = projection.inputs & np.asarray(reference.training.varying)
+    return mask
+
+
 def _moved(reference: Reference, family: Family, projection: Projection) -> Projection:
     """Return the projection on all rows, from the optimum on some."""
+    mask = _mask(reference, projection)[None, :]
+    if projection.kernel != family.kernel:  # the null model, which was no worse on some rows
+        return solve(reference.target, family, mask)[0]
     nothing = np.empty((0, projection.parameters.size))
     return solve(
         reference.target,
         family,
-        np.asarray(projection.active)[None, :],
+        mask,
         warm=(projection.parameters, projection.active),
-        starts_of=lambda mask: nothing,
+        starts_of=lambda one: nothing,
     )[0]

@@ -29,7 +29,7 @@ from gpproj.inference import (
     posterior,
 )
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import DenseCovariance, Host, to_host
+from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
 from gpproj.priors import Bounds, scales
 from gpproj.reference import Reference, Target
 from gpproj.reference.draws import Draws, mean_likelihood, mean_sites, smoothed
@@ -68,16 +68,19 @@ class Leaver(ABC):
     def _target(self, i: int, latent: Latent) -> Target:
         """Return the target on the other rows from moments on all rows."""
         others = np.delete(np.arange(self.y.size), i)
-        problem, offset = self.problem, self.problem.offset
+
+        def rows(values: Array) -> Array:  # beside the moments, on the host or on a device
+            return like(to_host(values)[others], latent.latent_mean)
+
+        problem, (tau, nu) = self.problem, latent.sites
         rest = replace(
             problem,
-            X=to_host(problem.X)[others],
-            y=self.y[others],
-            offset=None if offset is None else to_host(offset)[others],
+            X=rows(problem.X),
+            y=rows(problem.y),
+            offset=None if problem.offset is None else rows(problem.offset),
         )
-        tau, nu = latent.sites
         found = Latent(
-            to_host(latent.latent_mean)[others],
+            rows(latent.latent_mean),
             latent.latent_cov.take(others),
             latent.likelihood,
             Sites(tau[others], nu[others]),

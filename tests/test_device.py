@@ -1,0 +1,477 @@
+"""Computing on a device by name, here the processor through torch: the answers of NumPy."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import pickle
+import sys
+import warnings
+from threading import Thread
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.cli import main
+from gpproj.kernels import Constant, ScikitLearn, SquaredExponential
+from gpproj.likelihoods import Gaussian
+from gpproj.linalg import (
+    JitterWarning,
+    cholesky,
+    flags,
+    hopeful,
+    inverse_root,
+    is_hopeful,
+    log_determinant,
+    lower_triangle,
+)
+from gpproj.linalg import device as by_halves
+from gpproj.projection import dense, family_of
+from gpproj.projection.objective import (
+    negative_evidence,
+    posterior_divergence,
+    projection_error,
+    relevance_slopes,
+)
+
+torch = pytest.importorskip("torch")
+
+KERNEL = Constant(0.3) + SquaredExponential(1.0, [1.0, 2.0, 4.0, 4.0])
+WAYS = {
+    "exact": (Gaussian(0.1), "auto"),
+    "sparse": (Gaussian(0.1), gpproj.Sparse(20)),
+    "probit": ("probit", "auto"),
+}
+
+
+def make_data(n=50):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((n, 4)), columns=list("abcd"))
+    return X, (np.sin(2 * X["a"]) + X["b"] + 0.3 * rng.standard_normal(n)).to_numpy()
+
+
+def make_reference(way="exact", **options):
+    X, y = make_data()
+    likelihood, inference = WAYS[way]
+    target = np.where(y > 0, "yes", "no") if likelihood == "probit" else y
+    return gpproj.condition(X, target, KERNEL, likelihood, inference, standardize=True, **options)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def pair(request):
+    """One reference in NumPy, and the same on a device."""
+    return SimpleNamespace(
+        way=request.param,
+        here=make_reference(request.param),
+        there=make_reference(request.param, device="cpu"),
+    )
+
+
+@pytest.fixture(scope="module")
+def here():
+    return make_reference()
+
+
+@pytest.fixture(scope="module")
+def there():
+    return make_reference(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def path(there):
+    return gpproj.forward_search(there, 2, progress=False)
+
+
+def on_torch(reference):
+    parts = (reference.training.X, reference.training.y, reference.latent_mean, reference.target.X)
+    return all(isinstance(part, torch.Tensor) and part.dtype == torch.float64 for part in parts)
+
+
+def candidates(reference, lanes=6):
+    """Parameters around the starts of the family, with inputs that differ from lane to lane."""
+    rng = np.random.default_rng(1)
+    masks = rng.random((lanes, reference.training.d)) < 0.6
+    masks[:, 0] = True
+    family = family_of(reference)
+    starts = np.stack([family.starts(mask)[0] for mask in masks])
+    return family.kernel, starts + 0.3 * rng.standard_normal(starts.shape), masks
+
+
+def close(one, two, tolerance=1e-9):
+    np.testing.assert_allclose(one, two, rtol=0, atol=tolerance * np.max(np.abs(two)))
+
+
+def test_data_are_moved_in_double_precision(pair):
+    assert on_torch(pair.there)
+    assert isinstance(pair.here.training.X, np.ndarray)
+    assert pair.there.log_marginal_likelihood == pytest.approx(
+        pair.here.log_marginal_likelihood, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("objective", [posterior_divergence, negative_evidence])
+def test_values_and_gradients_are_those_of_numpy(pair, objective):
+    at = candidates(pair.here)
+    found, expected = (objective(one.target, *at) for one in (pair.there, pair.here))
+    assert isinstance(found.value, np.ndarray)
+    close(found.value, expected.value)
+    close(found.gradient, expected.gradient)
+
+
+@pytest.mark.parametrize("measure", [projection_error, relevance_slopes])
+def test_errors_and_slopes_are_those_of_numpy(pair, measure):
+    at = candidates(pair.here)
+    close(measure(pair.there.target, *at), measure(pair.here.target, *at))
+
+
+def test_searches_find_what_numpy_finds(pair):
+    found, expected = (
+        gpproj.forward_search(one, progress=False) for one in (pair.there, pair.here)
+    )
+    assert found.order == expected.order
+    close(found.errors, expected.errors, 1e-6)
+    left, right = (gpproj.leave_input_out(one) for one in (pair.there, pair.here))
+    pd.testing.assert_series_equal(left, right, rtol=1e-5, atol=1e-6)
+
+
+def test_a_fit_ends_where_numpy_ends():
+    X, y = make_data()
+    found, expected = gpproj.fit(X, y, device="cpu"), gpproj.fit(X, y)
+    assert on_torch(found)
+    assert found.log_marginal_likelihood == pytest.approx(
+        expected.log_marginal_likelihood, rel=1e-8
+    )
+    close(found.draws.parameters, expected.draws.parameters, 1e-4)
+
+
+def test_large_batches_are_done_in_parts(here, there, monkeypatch):
+    at = candidates(here, lanes=7)
+    seen = []
+    told = dense._told
+    monkeypatch.setattr(dense, "DEVICE_NUMBERS", 3 * here.training.n**2)
+    monkeypatch.setattr(dense, "_told", lambda *given: seen.append(len(given[2])) or told(*given))
+    found = posterior_divergence(there.target, *at)
+    assert seen == [3, 3, 1]
+    close(found.value, posterior_divergence(here.target, *at).value)
+
+
+def test_a_candidate_that_cannot_be_factorised_is_mended_alone():
+    X, y = make_data()
+    references = [
+        gpproj.condition(X, y, KERNEL, Gaussian(0.1), nugget=0.0, device=device)
+        for device in (None, "cpu")
+    ]
+    kernel, parameters, masks = candidates(references[0], lanes=3)
+    lengthscales = [
+        place for place, one in enumerate(kernel.parameters(4)) if one.kind == "lengthscale"
+    ]
+    parameters[1, lengthscales] = 8.0
+    parameters[1, -1] = -60.0
+    found = []
+    for reference in references:
+        with pytest.warns(JitterWarning):
+            found.append(posterior_divergence(reference.target, kernel, parameters, masks))
+    assert np.isfinite(found[1].value).all()
+    for part in ("value", "gradient"):
+        mended, expected = (getattr(one, part)[[0, 2]] for one in (found[1], found[0]))
+        close(mended, expected)
+
+
+def places(name, X):
+    return {"frame": X, "array": X.to_numpy(), "torch": torch.tensor(X.to_numpy())}[name]
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"), [("frame", np.ndarray), ("array", np.ndarray), ("torch", torch.Tensor)]
+)
+def test_predictions_come_back_where_their_inputs_are(pair, place, kind):
+    X, y = make_data()
+    new = places(place, X)
+    labels = np.where(y > 0, "yes", "no") if pair.way == "probit" else y
+    models = [(pair.there, pair.here)]
+    models.append(tuple(gpproj.project(one, ["b", "a"]) for one in models[0]))
+    for found, expected in models:
+        for name in ("predict", "predict_response"):
+            own, numpy = getattr(found, name)(new), getattr(expected, name)(X)
+            assert isinstance(own.mean, kind)
+            assert isinstance(own.variance, kind)
+            close(np.asarray(own.mean), numpy.mean, 1e-5)
+            close(np.asarray(own.variance), numpy.variance, 1e-5)
+        density = found.log_density(new, labels)
+        assert isinstance(density, kind)
+        close(np.asarray(density), expected.log_density(X, labels), 1e-5)
+
+
+def test_targets_may_be_torch_too(there):
+    X, y = make_data()
+    new = torch.tensor(X.to_numpy())
+    density = there.log_density(new, torch.tensor(y))
+    assert isinstance(density, torch.Tensor)
+    close(np.asarray(density), there.log_density(X, y))
+
+
+@pytest.mark.parametrize("way", ["exact", "sparse"])
+def test_what_is_saved_is_loaded_on_the_host_and_moved_again(way, tmp_path):
+    reference = make_reference(way, device="cpu")
+    reference.save(tmp_path / "reference")
+    loaded = gpproj.load(tmp_path / "reference")
+    assert isinstance(loaded.training.X, np.ndarray)
+    moved = loaded.to("cpu")
+    assert on_torch(moved)
+    at = candidates(loaded)
+    close(
+        posterior_divergence(moved.target, *at).value,
+        posterior_divergence(reference.target, *at).value,
+    )
+    X, _ = make_data()
+    for one in (loaded, moved):
+        close(one.predict(X).mean, reference.predict(X).mean)
+        assert on_torch(one.refit(X, make_data()[1]))  # the recipe names the device
+
+
+def test_paths_of_a_device_are_saved(path, tmp_path):
+    X, _ = make_data()
+    path.save(tmp_path / "path")
+    loaded = gpproj.load(tmp_path / "path")
+    assert loaded.order == path.order
+    np.testing.assert_array_equal(loaded.errors, path.errors)
+    close(loaded[2].predict(X).mean, path[2].predict(X).mean)
+
+
+def test_counts_move_with_their_exposure():
+    X, y = make_data()
+    counts, years = np.random.default_rng(0).poisson(np.exp(0.5 * y)), np.linspace(1.0, 3.0, 50)
+    own = gpproj.condition(X, counts, KERNEL, "poisson", standardize=True, exposure=years)
+    moved = own.to("cpu")
+    assert isinstance(moved.training.offset, torch.Tensor)
+    found, expected = (one.predict_response(X, years).mean for one in (moved, own))
+    assert isinstance(found, np.ndarray)
+    close(found, expected)
+
+
+def test_a_moved_reference_is_refitted_there(here):
+    X, y = make_data()
+    moved = here.to("cpu")
+    assert on_torch(moved.refit(X[:30], y[:30]))
+    assert isinstance(here.refit(X[:30], y[:30]).training.X, np.ndarray)
+
+
+def test_folds_are_computed_there(here, there, path, monkeypatch):
+    expected = gpproj.validate(
+        here, gpproj.forward_search(here, 2, progress=False), folds=2, random_state=0
+    )
+    made, again = [], type(path).again
+    monkeypatch.setattr(type(path), "again", lambda self, own: made.append(own) or again(self, own))
+    for reference in (there, here.to("cpu")):
+        made.clear()
+        own = gpproj.forward_search(reference, 2, progress=False)
+        found = gpproj.validate(reference, own, folds=2, random_state=0)
+        assert [on_torch(one) for one in made] == [True, True]
+        assert found.orders == expected.orders
+        close(found.scores.mean, expected.scores.mean, 1e-5)
+        close(found.scores.log_density, expected.scores.log_density, 1e-5)
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cuda:99", 3.5])
+def test_devices_that_cannot_be_used_are_named(here, name):
+    X, y = make_data()
+    for attempt in (
+        lambda: gpproj.fit(X, y, device=name),
+        lambda: gpproj.condition(X, y, KERNEL, Gaussian(0.1), device=name),
+        lambda: here.to(name),
+    ):
+        with pytest.raises(ValueError, match=r"^device: .* cannot be used here"):
+            attempt()
+
+
+def test_missing_torch_is_named_with_its_extra(here, monkeypatch):
+    X, y = make_data()
+    original = builtins.__import__
+
+    def without(name, *others):
+        if name.split(".")[0] == "torch":
+            raise ImportError(name)
+        return original(name, *others)
+
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setattr(builtins, "__import__", without)
+    text = r'^device needs torch: pip install "gpproj\[gpu\]"$'
+    for attempt in (lambda: gpproj.fit(X, y, device="cpu"), lambda: here.to("cpu")):
+        with pytest.raises(ImportError, match=text):
+            attempt()
+
+
+def test_what_stays_on_the_host_says_so():
+    from sklearn.gaussian_process.kernels import RBF
+
+    X, y = make_data()
+    with pytest.raises(TypeError, match="NumPy arrays only"):
+        gpproj.fit(X, y, kernel=ScikitLearn(RBF()), device="cpu")
+    draws = np.random.default_rng(0).standard_normal((20, 4))
+    linear = gpproj.from_linear_draws(X, y, draws, noise_variance=np.full(20, 0.1))
+    with pytest.raises(ValueError, match="on the host"):
+        linear.to("cpu")
+    foreign = gpproj.from_moments(X, y, y, 0.1 * np.eye(50), 0.1)
+    with pytest.raises(ValueError, match="from_moments stays where it is"):
+        foreign.to("cpu")
+
+
+def make_matrices(n, lanes=3):
+    A = np.random.default_rng(n).standard_normal((lanes, n, n + 5))
+    return A @ A.swapaxes(1, 2) / n + 0.1 * np.eye(n)
+
+
+@pytest.mark.parametrize("n", [1, 64, 65, 130, 259])
+def test_factors_by_halves_are_those_of_lapack(n):
+    A = make_matrices(n)
+    found = by_halves.factorise(torch.tensor(A))
+    L = np.linalg.cholesky(A)
+    np.testing.assert_allclose(found.root, np.linalg.inv(L), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.log_det, np.linalg.slogdet(A)[1], rtol=1e-11)
+    assert not found.failed.any()
+    assert not np.triu(found.root.numpy(), 1).any()
+
+
+@pytest.mark.parametrize("n", [20, 150])
+@pytest.mark.parametrize("where", [0, -1])
+def test_lanes_that_fail_are_told_and_leave_others_alone(n, where):
+    A = make_matrices(n)
+    A[1, where, where] = -1.0
+    found = by_halves.factorise(torch.tensor(A))
+    assert found.failed.tolist() == [False, True, False]
+    roots = np.linalg.inv(np.linalg.cholesky(A[[0, 2]]))
+    np.testing.assert_allclose(found.root[[0, 2]], roots, rtol=0, atol=1e-10)
+    with hopeful(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        factor = cholesky(torch.tensor(A))
+    assert isinstance(factor.failed, torch.Tensor)
+    assert flags(factor.failed).tolist() == [False, True, False]
+    assert not factor.jitter.any()
+    np.testing.assert_allclose(inverse_root(factor)[[0, 2]], roots, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [20, 150])
+def test_without_hope_lanes_are_mended_one_by_one(n):
+    A = make_matrices(n, lanes=4)
+    A[1] = 1.0  # singular, which a jitter mends
+    A[3, 0, 0] = -1.0
+    with pytest.warns(JitterWarning):
+        factor = cholesky(torch.tensor(A))
+    assert flags(factor.failed).tolist() == [False, False, False, True]
+    assert (factor.jitter > 0).tolist() == [False, True, False, False]
+    expected = np.linalg.cholesky(A[[0, 2]])
+    np.testing.assert_allclose(lower_triangle(factor)[[0, 2]], expected, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(lower_triangle(factor)[3], np.eye(n))
+    np.testing.assert_allclose(
+        log_determinant(factor)[[0, 2]], np.linalg.slogdet(A[[0, 2]])[1], rtol=1e-11
+    )
+
+
+def test_hope_ends_where_it_began():
+    assert not is_hopeful()
+    with hopeful():
+        with hopeful():
+            assert is_hopeful()
+        assert is_hopeful()
+        elsewhere = []
+        other = Thread(target=lambda: elsewhere.append(is_hopeful()))
+        other.start()
+        other.join()
+        assert elsewhere == [False]
+    assert not is_hopeful()
+    with pytest.raises(KeyError), hopeful():
+        raise KeyError
+    assert not is_hopeful()
+
+
+def test_off_a_gpu_nothing_is_recorded():
+    replays, seen = by_halves.Replays(), []
+
+    def work(x):
+        seen.append(len(x))
+        return 2.0 * x
+
+    for lanes in (3, 3, 3, 3, 3, 5, 3, 1000):
+        x = torch.arange(float(lanes))
+        assert torch.equal(replays.run("twice", work, x), 2.0 * x)
+    assert seen == [3, 3, 3, 3, 3, 5, 3, 1000]
+    assert not replays._counts
+    assert not replays._recorded
+
+
+def test_recordings_are_not_pickled():
+    replays = by_halves.Replays()
+    replays._counts["name"] = 7
+    replays._recorded["name"] = lambda: None  # which cannot be
+    copy = pickle.loads(pickle.dumps(replays))
+    assert isinstance(copy, by_halves.Replays)
+    assert not copy._counts
+    assert not copy._recorded
+
+
+def test_batches_are_filled_up_with_their_last_lane():
+    x = torch.arange(6.0).reshape(3, 2)
+    filled = by_halves._filled(x, 5)
+    assert torch.equal(filled, torch.cat([x, x[-1:], x[-1:]]))
+    assert by_halves._filled(x, 3).data_ptr() != x.data_ptr()
+    assert list(by_halves.SIZES) == sorted(set(by_halves.SIZES))
+    assert by_halves.SIZES[0] == 1
+
+
+def call(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["gpproj", *(str(argument) for argument in arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code
+
+
+@pytest.fixture
+def csv(tmp_path):
+    X, y = make_data(40)
+    file = tmp_path / "table.csv"
+    X[["a", "b"]].assign(price=y).to_csv(file, index=False)
+    return file
+
+
+def test_a_run_on_a_device_answers_as_one_without(csv, tmp_path, monkeypatch, capsys):
+    options = ("--target", "price", "--folds", 2, "--max-inputs", 2, "--json")
+    monkeypatch.setattr("gpproj.cli.commands.write_outputs", lambda run, cv: run.folder / "none")
+    answers = []
+    for name, more in (("here", ()), ("there", ("--device", "cpu"))):
+        out = tmp_path / name
+        assert call(monkeypatch, "select", csv, *options, *more, "--out", out) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    here, there = answers
+    assert (there["order"], there["answer"]) == (here["order"], here["answer"])
+    for own, expected in zip(there["scores"], here["scores"], strict=True):
+        assert own["elpd"] == pytest.approx(expected["elpd"], rel=1e-4)
+    assert json.loads((tmp_path / "there" / "config.json").read_text())["device"] == "cpu"
+    assert json.loads((tmp_path / "here" / "config.json").read_text())["device"] is None
+    assert call(monkeypatch, "select", "--resume", tmp_path / "there", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == there
+
+
+def test_a_run_on_a_device_writes_all_that_it_should(csv, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    options = ("--target", "price", "--folds", 2, "--max-inputs", 1, "--device", "cpu", "--quiet")
+    assert call(monkeypatch, "select", csv, *options, "--out", out) == 0
+    assert "--device cpu" in (out / "report.html").read_text()
+    assert call(monkeypatch, "predict", out, csv, "--size", 1, "--out", tmp_path / "new.csv") == 0
+    assert len(pd.read_csv(tmp_path / "new.csv")) == 40
+
+
+def test_a_run_on_an_unknown_device_leaves_no_folder(csv, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    code = call(monkeypatch, "select", csv, "--target", "price", "--device", "gpu", "--out", out)
+    assert code == 1
+    told = capsys.readouterr().err
+    assert told.startswith("gpproj: device: 'gpu' cannot be used here")
+    assert told.count("\n") == 1
+    assert not out.exists()
+    config = tmp_path / "run.toml"
+    config.write_text(f'data = "{csv}"\ntarget = "price"\ndevice = 0\nout = "{out}"\n')
+    assert call(monkeypatch, "select", "--config", config) == 1
+    assert "device must be a name, such as cuda" in capsys.readouterr().err

@@ -1,0 +1,200 @@
+"""On a GPU: the answers of the processor, and recordings that change nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.kernels import Constant, SquaredExponential
+from gpproj.likelihoods import Gaussian
+from gpproj.linalg import device as recording
+from gpproj.projection import family_of
+from gpproj.projection.objective import (
+    negative_evidence,
+    posterior_divergence,
+    projection_error,
+)
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("gpu")
+
+INPUTS = 8
+WAYS = {"exact": "auto", "sparse": gpproj.Sparse(30)}
+MANY_CALLS = recording.SEEN + 4
+
+
+def make_pair(gpu, inference, n=150):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((n, INPUTS)), columns=list("abcdefgh"))
+    y = np.sin(2 * X["a"]) + X["b"] + 0.5 * X["c"] + 0.3 * rng.standard_normal(n)
+    kernel = Constant(0.3) + SquaredExponential(1.0, np.linspace(1.0, 6.0, INPUTS))
+    here, there = (
+        gpproj.condition(X, y, kernel, Gaussian(0.1), inference, standardize=True, device=device)
+        for device in (None, gpu)
+    )
+    return SimpleNamespace(X=X, y=y, here=here, there=there)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def pair(request, gpu):
+    return make_pair(gpu, WAYS[request.param])
+
+
+@pytest.fixture(scope="module")
+def exact(gpu):
+    return make_pair(gpu, "auto")
+
+
+def candidates(reference, lanes, seed=0):
+    rng = np.random.default_rng(seed)
+    masks = rng.random((lanes, INPUTS)) < 0.5
+    masks[:, 0] = True
+    family = family_of(reference)
+    starts = np.stack([family.starts(mask)[0] for mask in masks])
+    return family.kernel, starts + 0.3 * rng.standard_normal(starts.shape), masks
+
+
+def close(one, two, tolerance=1e-9):
+    np.testing.assert_allclose(one, two, rtol=0, atol=tolerance * np.max(np.abs(two)))
+
+
+def agree(found, expected):
+    close(found.value, expected.value)
+    close(found.gradient, expected.gradient)
+
+
+@pytest.mark.parametrize("objective", [posterior_divergence, negative_evidence])
+def test_values_and_gradients_are_those_of_the_processor(pair, objective):
+    at = candidates(pair.here, 9)
+    agree(objective(pair.there.target, *at), objective(pair.here.target, *at))
+
+
+def test_searches_find_what_the_processor_finds(pair):
+    found, expected = (
+        gpproj.forward_search(one, 4, progress=False) for one in (pair.there, pair.here)
+    )
+    assert found.order == expected.order
+    away = np.abs(found.errors - expected.errors).max()
+    assert away <= 1e-3 * (expected.null_error - expected.full_error)
+
+
+def test_a_fit_ends_where_the_processor_ends(exact, gpu):
+    X, y = exact.X.iloc[:60, :3], exact.y[:60]
+    found, expected = gpproj.fit(X, y, device=gpu), gpproj.fit(X, y)
+    assert found.training.X.device.type == "cuda"
+    assert found.log_marginal_likelihood == pytest.approx(
+        expected.log_marginal_likelihood, rel=1e-7
+    )
+
+
+def test_predictions_come_back_where_their_inputs_are(pair, gpu):
+    there = torch.tensor(pair.X.to_numpy(), device=gpu)
+    for found, expected in (
+        (pair.there, pair.here),
+        tuple(gpproj.project(one, ["a", "b"]) for one in (pair.there, pair.here)),
+    ):
+        prediction = found.predict(pair.X)
+        assert isinstance(prediction.mean, np.ndarray)
+        close(prediction.mean, expected.predict(pair.X).mean, 1e-5)
+        assert found.predict(there).mean.device.type == "cuda"
+        density = found.log_density(there, pair.y)
+        assert density.device.type == "cuda"
+        close(density.cpu().numpy(), expected.log_density(pair.X, pair.y), 1e-5)
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 9, 10, 33])
+def test_recorded_evaluations_are_those_that_are_not(exact, lanes):
+    target = gpproj.condition(
+        exact.X, exact.y, exact.here.kernel, Gaussian(0.1), standardize=True, device="cuda"
+    ).target
+    for seed in range(MANY_CALLS):
+        at = candidates(exact.here, lanes, seed)
+        agree(posterior_divergence(target, *at), posterior_divergence(exact.here.target, *at))
+        close(projection_error(target, *at), projection_error(exact.here.target, *at))
+    assert {key[1] for key in target.replays._recorded} == {
+        next(size for size in recording.SIZES if size >= lanes)
+    }
+    assert len(target.replays._recorded) == 2
+
+
+def test_recordings_of_several_sizes_do_not_disturb_each_other(exact):
+    target = exact.there.target
+    sizes = (2, 7, 20, 5)
+    expected = {
+        lanes: posterior_divergence(exact.here.target, *candidates(exact.here, lanes))
+        for lanes in sizes
+    }
+    for _ in range(MANY_CALLS):
+        for lanes in sizes:
+            agree(posterior_divergence(target, *candidates(exact.here, lanes)), expected[lanes])
+    assert len(target.replays._recorded) >= len(sizes)
+
+
+def test_what_was_returned_is_not_written_to_again(gpu):
+    replays = recording.Replays()
+    inputs = [torch.full((3, 2), float(k), device=gpu) for k in range(MANY_CALLS)]
+    found = [replays.run("squares", lambda x: x**2, one) for one in inputs]
+    assert len(replays._recorded) == 1
+    for one, given in zip(found, inputs, strict=True):
+        assert torch.equal(one, given**2)
+
+
+def test_large_batches_are_not_filled_up(gpu):
+    replays = recording.Replays()
+    x = torch.zeros((recording.SIZES[-1] + 1, 1), device=gpu)
+    for _ in range(MANY_CALLS):
+        assert replays.run("ones", lambda one: one + 1.0, x).shape == x.shape
+    assert not replays._recorded
+
+
+def test_nothing_is_recorded_on_a_gpu_that_is_not_the_current_one(gpu, monkeypatch):
+    replays, x = recording.Replays(), torch.zeros((2, 1), device=gpu)
+    other = x.device.index + 1
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: other)
+    for _ in range(MANY_CALLS):
+        replays.run("ones", lambda one: one + 1.0, x)
+    assert not replays._recorded
+
+
+def test_recordings_share_their_memory(gpu):
+    n, lanes = 1024, 8
+    one_matrix = 8 * lanes * n**2
+
+    def work(x):
+        A = x[:, :, None] * torch.ones((n, n), dtype=x.dtype, device=x.device)
+        return (A * A).sum((1, 2))[:, None]
+
+    def reserved():
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    replays, x = recording.Replays(), torch.ones((lanes, 1), dtype=torch.float64, device=gpu)
+    seen = []
+    for name in range(6):
+        for _ in range(recording.SEEN + 1):
+            replays.run(name, work, x)
+        seen.append(reserved())
+    assert len(replays._recorded) == 6
+    assert seen[-1] - seen[0] < one_matrix
+
+
+def test_a_candidate_that_cannot_be_factorised_is_mended_after_a_replay(exact):
+    reference = gpproj.condition(
+        exact.X, exact.y, exact.here.kernel, Gaussian(0.1), nugget=0.0, device="cuda"
+    )
+    kernel, parameters, masks = candidates(reference, 3)
+    good = posterior_divergence(reference.target, kernel, parameters, masks)
+    for place, one in enumerate(kernel.parameters(INPUTS)):
+        if one.kind == "lengthscale":
+            parameters[1, place] = 8.0
+    parameters[1, -1] = -60.0
+    for _ in range(MANY_CALLS):
+        with pytest.warns(gpproj.linalg.JitterWarning):
+            found = posterior_divergence(reference.target, kernel, parameters, masks)
+        assert np.isfinite(found.value).all()
+        close(found.value[[0, 2]], good.value[[0, 2]])
+        close(found.gradient[[0, 2]], good.gradient[[0, 2]])
