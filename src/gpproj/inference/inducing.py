@@ -34,7 +34,8 @@ class Sparse:
     Parameters
     ----------
     inducing : int or array `(m, d)`
-        How many inducing points, or the points themselves, in the user's units.
+        How many inducing points at most (fewer where those explain all), or the points themselves,
+        in the user's units.
     method : {"vfe", "fitc"}
         What hyperparameters are learned by: the collapsed variational bound, which never
         overestimates the evidence, or the evidence of the prior that is exact at single points.
@@ -97,6 +98,8 @@ class Inducing:
         At whose values the points were chosen.
     X : array `(n, d)`
         Rows that they are chosen from.
+    most : int, optional
+        How many there may be, where fewer are enough for now; as many as there are when left out.
     """
 
     Z: Array
@@ -105,6 +108,7 @@ class Inducing:
     given: bool
     kernel: Kernel
     X: Array
+    most: int | None = None
     _chosen: dict[bytes, Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -116,7 +120,7 @@ class Inducing:
         """Return points that suit other values of the kernel; the same ones if they were given."""
         if self.given:
             return replace(self, kernel=kernel, _chosen={})
-        Z = chosen(self.selection, kernel, self.X, mask, self.count)
+        Z = chosen(self.selection, kernel, self.X, mask, self.most or self.count)
         return replace(self, Z=Z, kernel=kernel, _chosen={})
 
     def moved(self, Z: Array, X: Array) -> Inducing:
@@ -129,7 +133,7 @@ class Inducing:
             return self.Z
         key = np.asarray(mask).tobytes()
         if key not in self._chosen:
-            count = self.count if np.any(mask) else 1
+            count = (self.most or self.count) if np.any(mask) else 1
             kernel = _shortened(self.kernel, mask)
             self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count, GREEDY)
         return self._chosen[key]

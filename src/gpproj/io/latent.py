@@ -69,6 +69,7 @@ def stored_inducing(inducing: Inducing | None) -> Stored:
         "method": inducing.method,
         "selection": inducing.selection,
         "given": inducing.given,
+        "most": inducing.most,
         "kernel": plain(inducing.kernel),
     }
     return Stored({"inducing": content}, {"inducing_points": to_host(inducing.Z)})
@@ -86,6 +87,7 @@ def inducing_from(found: Stored, X: Array) -> Inducing | None:
         given=content["given"],
         kernel=restored(content["kernel"]),
         X=X,
+        most=content.get("most"),
     )
 
 

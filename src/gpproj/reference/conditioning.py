@@ -146,8 +146,9 @@ def inducing_of(sparse: Sparse, training: TrainingSet, kernel: Kernel) -> Induci
     if np.ndim(sparse.inducing) == 2:
         points = new_inputs(training, sparse.inducing)
         return Inducing(points, sparse.method, sparse.selection, True, kernel, training.X)
-    Z = chosen(sparse.selection, kernel, training.X, mask, int(sparse.inducing))
-    return Inducing(Z, sparse.method, sparse.selection, False, kernel, training.X)
+    most = int(sparse.inducing)
+    Z = chosen(sparse.selection, kernel, training.X, mask, most)
+    return Inducing(Z, sparse.method, sparse.selection, False, kernel, training.X, most)
 
 
 def reference_of(
