@@ -38,6 +38,7 @@ SLOW = {
     "docs/howto/clusters.md",
     "docs/howto/reporting.md",
     "docs/howto/sampled.md",
+    "docs/howto/scikit-learn.md",
     "docs/validating.md",
 }
 

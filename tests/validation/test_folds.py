@@ -383,7 +383,7 @@ def test_the_size_may_be_chosen_inside_every_fold(data, ref):
             assert chosen == inner.suggest_size()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_pure_noise_needs_no_inputs(seed):
     rng = np.random.default_rng(seed)
     ref = gpproj.fit(rng.standard_normal((60, 5)), rng.standard_normal(60))

@@ -23,8 +23,23 @@ def validated(path, folder, **options):
     return gpproj.validate(path.reference, path, "kfold", checkpoint=folder, **options)
 
 
-def test_a_validation_that_was_stopped_goes_on_to_the_same_answer(path, tmp_path, monkeypatch):
-    whole = validated(path, None)
+@pytest.fixture(scope="module")
+def whole(path):
+    """A validation without a checkpoint."""
+    return validated(path, None)
+
+
+@pytest.fixture(scope="module")
+def done(path, tmp_path_factory):
+    """The checkpoint of a validation that has ended."""
+    folder = tmp_path_factory.mktemp("kept") / "cv"
+    validated(path, folder)
+    return folder
+
+
+def test_a_validation_that_was_stopped_goes_on_to_the_same_answer(
+    path, whole, tmp_path, monkeypatch
+):
     seen, work = [], folds._in_fold
 
     def stopped(*arguments):
@@ -48,15 +63,19 @@ def test_a_validation_that_was_stopped_goes_on_to_the_same_answer(path, tmp_path
         np.testing.assert_array_equal(getattr(resumed.scores, name), getattr(whole.scores, name))
 
 
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
 @pytest.mark.parametrize("other", [{"random_state": 1}, {"search": "once"}, {"folds": 4}])
-def test_a_checkpoint_of_other_settings_is_refused(path, tmp_path, other):
-    validated(path, tmp_path)
+def test_a_checkpoint_of_other_settings_is_refused(path, done, other):
+    before = contents(done)
     with pytest.raises(StoreError, match="belongs to a validation of other data or settings"):
-        validated(path, tmp_path, **other)
+        validated(path, done, **other)
+    assert contents(done) == before
 
 
-def test_a_checkpoint_of_another_path_is_refused(path, tmp_path):
-    validated(path, tmp_path)
+def test_a_checkpoint_of_another_path_is_refused(path, done):
     shorter = gpproj.forward_search(path.reference, 1, progress=False)
     with pytest.raises(StoreError, match="other data or settings"):
-        validated(shorter, tmp_path)
+        validated(shorter, done)
