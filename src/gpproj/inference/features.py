@@ -199,7 +199,7 @@ def small(gram: Array) -> Small:
     return Small(root, transpose(root) @ root, log_det, factor.failed)
 
 
-class Evidence(NamedTuple):
+class EvidenceSums(NamedTuple):
     """Sums over the rows for `-2 log evidence` of targets with covariance `Q + diag(1/p)`.
 
     With q = p t for targets t, and v = Phi'q:
@@ -226,8 +226,8 @@ class Evidence(NamedTuple):
         return G_Phi, p - p**2 * inside - b**2
 
 
-def evidence_of(gram: Array, shift: Array) -> Evidence:
-    """Return the evidence of `Phi' diag(p) Phi`, `(b, m, m)`, and `v = Phi'q`, `(b, m)`."""
+def evidence_sums(gram: Array, shift: Array) -> EvidenceSums:
+    """Return the sums of `Phi' diag(p) Phi`, `(b, m, m)`, and `v = Phi'q`, `(b, m)`."""
     M = small(gram)
     mean = (M.inverse @ shift[:, :, None])[:, :, 0]
-    return Evidence(M, mean, namespace(mean).sum(mean * shift, axis=-1))
+    return EvidenceSums(M, mean, namespace(mean).sum(mean * shift, axis=-1))

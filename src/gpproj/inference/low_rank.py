@@ -9,7 +9,7 @@ With `K = Phi Phi' + diag(Lam)`, Lam the variances that Q lacks and the nugget:
 
 from __future__ import annotations
 
-from gpproj.inference.features import Evidence, Features, evidence_of
+from gpproj.inference.features import EvidenceSums, Features, evidence_sums
 from gpproj.inference.problem import Marginals, Sites
 from gpproj.inference.sites import Given
 from gpproj.linalg import (
@@ -23,7 +23,7 @@ from gpproj.linalg import (
 )
 
 
-def through_inducing(features: Features, found: Evidence) -> tuple[Array, Array]:
+def through_inducing(features: Features, found: EvidenceSums) -> tuple[Array, Array]:
     """Return `c = L^-T M^-1 v` and a root of `L^-T (I - M^-1) L^-1`, `(m,)` and `(m, m)`.
 
     With them predictions go through the inducing points as others go through X.
@@ -43,7 +43,7 @@ class LowRankPrecision:
         self._features, self._Phi = features, Phi
         self.p, self.q = p, q
         gram = Phi.T @ (Phi * p[:, None])
-        self.found = evidence_of(gram[None, :, :], (Phi.T @ q)[None, :])
+        self.found = evidence_sums(gram[None, :, :], (Phi.T @ q)[None, :])
 
     def product(self, right: Host) -> Host:
         """Return `R right`."""

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpproj.inference.exact import sites_of
-from gpproj.inference.features import Evidence as Sums
-from gpproj.inference.features import Features, Rows, evidence_of
+from gpproj.inference.features import EvidenceSums, Features, Rows, evidence_sums
 from gpproj.inference.inducing import SparseMethod
 from gpproj.inference.low_rank import LowRankPrior, through_inducing
 from gpproj.inference.problem import Conditioned, Evidence, Latent, LeaveOneOut, Problem
@@ -64,7 +63,7 @@ def _method(problem: Problem) -> SparseMethod:
 
 
 class _Found(NamedTuple):
-    sums: Sums
+    sums: EvidenceSums
     value: Array
     """`-2 log p` (or its bound), less the constant, `(b,)`."""
     loose: Array
@@ -80,7 +79,7 @@ def _sum_up(problem: Problem, features: Features, noise: Array) -> _Found:
         shift = shift + (transpose(rows.Phi) @ q[:, :, None])[:, :, 0]
         value = value + xp.sum(q * y - xp.log(p), axis=-1)
         loose = loose + xp.sum(rows.residual, axis=-1)
-    sums = evidence_of(gram, shift)
+    sums = evidence_sums(gram, shift)
     value = value + sums.small.log_det - sums.explained
     if _method(problem) == "vfe":
         value = value + loose / noise[:, 0]

@@ -25,7 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference.features import Evidence, Features, Rows, Small, evidence_of, small
+from gpproj.inference.features import (
+    EvidenceSums,
+    Features,
+    Rows,
+    Small,
+    evidence_sums,
+    small,
+)
 from gpproj.kernels import Kernel, Mask
 from gpproj.linalg import Array, Host, flags, is_numpy, like, namespace, to_host, transpose
 from gpproj.projection.values import Value
@@ -66,7 +73,7 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     for lanes in _lanes(target, mask):
         features, extra = _prior(target, kernel, parameters[lanes], mask[lanes])
         xp, sums = namespace(target.X), _sums(target, features, extra)
-        sites = evidence_of(sums.site_gram, sums.site_shift)
+        sites = evidence_sums(sums.site_gram, sums.site_shift)
         # Phi_A' p Phi_A for any p is A' (Phi' p Phi) A, with A A' = M_A^-1.
         A = transpose(sites.small.root)
         M = small(transpose(A) @ sums.gram @ A)
@@ -156,7 +163,7 @@ class _SiteEvidence:
     ) -> None:
         self._target, self._extra = target, extra
         sums = _sums(target, features, extra) if sums is None else sums
-        self.found: Evidence = evidence_of(sums.site_gram, sums.site_shift)
+        self.found: EvidenceSums = evidence_sums(sums.site_gram, sums.site_shift)
         self.value = sums.site_value + self.found.small.log_det - self.found.explained
         self.failed = features.failed | self.found.small.failed
 
