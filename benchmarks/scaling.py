@@ -1,11 +1,9 @@
-"""Inducing points: how time and memory grow with the rows, and what they cost in quality.
+"""Inducing points: how time and memory grow with the rows.
 
     python benchmarks/scaling.py --json                 time of one evaluation against n, memory
     python benchmarks/scaling.py --search --json        fit and first five inputs at n = 100000
-    python benchmarks/scaling.py --quality --json       against exact inference: Crime with n = 1500
-                                                        (data folder in GPPROJ_DATA), n = 5000
 
-The evaluation is value and gradient of the projection on all of 20 inputs, with one BLAS thread.
+What they cost in quality is in `benchmarks/gpu.py`. The evaluation is value and gradient of the projection on all of 20 inputs, with one BLAS thread.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import json
 import os
 import resource
 import time
-import warnings
 from typing import Any
 
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -96,49 +93,16 @@ def search(n: int, n_jobs: int) -> dict[str, Any]:
     }
 
 
-def curves(X: Any, y: Any, steps: int, n_jobs: int) -> dict[str, Any]:
-    """Return order and null minus error of exact inference and of inducing points."""
-    found = {}
-    for name, inference in {"exact": "exact", "vfe": gpproj.Sparse(POINTS)}.items():
-        begun = time.perf_counter()
-        ref = gpproj.fit(X, y, inference=inference)
-        fitted = time.perf_counter()
-        path = gpproj.forward_search(ref, steps, n_jobs=n_jobs)
-        found[name] = {
-            "order": path.order,
-            "null_minus_error": (path.null_error - path.errors).round(2).tolist(),
-            "relative_errors": path.relative_errors.round(4).tolist(),
-            "fit_seconds": round(fitted - begun, 1),
-            "search_seconds": round(time.perf_counter() - fitted, 1),
-        }
-    return found
-
-
-def quality(n_jobs: int) -> dict[str, Any]:
-    """Compare with exact inference."""
-    X, y = gpproj.datasets.crime()
-    rows = np.random.default_rng(0).permutation(len(y))[:1500]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # constant columns
-        return {
-            "crime, n = 1500": curves(X.iloc[rows], y.iloc[rows], 5, n_jobs),
-            "simulated, n = 5000": curves(*simulated(5000, 8), 5, n_jobs),
-        }
-
-
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--search", action="store_true")
-    parser.add_argument("--quality", action="store_true")
     parser.add_argument("--rows", type=int, default=100_000, help="of --search")
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     arguments = parser.parse_args()
     if arguments.search:
         figures = search(arguments.rows, arguments.n_jobs)
-    elif arguments.quality:
-        figures = quality(arguments.n_jobs)
     else:
         figures = scaling()
     if arguments.json:
