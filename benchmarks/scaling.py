@@ -3,7 +3,8 @@
     python benchmarks/scaling.py --json                 time of one evaluation against n, memory
     python benchmarks/scaling.py --search --json        fit and first five inputs at n = 100000
 
-What they cost in quality is in `benchmarks/gpu.py`. The evaluation is value and gradient of the projection on all of 20 inputs, with one BLAS thread.
+The evaluation is value and gradient of the projection on all of 20 inputs, with one BLAS thread.
+What inducing points cost in quality is measured by `benchmarks/gpu.py`.
 """
 
 from __future__ import annotations
@@ -101,10 +102,7 @@ def main() -> None:
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     arguments = parser.parse_args()
-    if arguments.search:
-        figures = search(arguments.rows, arguments.n_jobs)
-    else:
-        figures = scaling()
+    figures = search(arguments.rows, arguments.n_jobs) if arguments.search else scaling()
     if arguments.json:
         print(json.dumps(figures))
         return
