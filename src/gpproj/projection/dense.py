@@ -59,38 +59,19 @@ RECORDED_NUMBERS = 2**27
 
 
 def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return E and its gradient: twice the divergence that the projection minimises.
-
-    Parameters
-    ----------
-    target : Target
-    kernel : Kernel
-        Structure of the submodel's covariance.
-    parameters : array `(b, p)`
-        Log parameters of the kernel, then the log extra variance.
-    mask : bool array `(b, d)`
-        Inputs that are in.
-    """
+    """Return E and its gradient."""
     return _evaluate(target, kernel, parameters, mask, _value)
 
 
 def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the slope of E in the relevance of every input, in or out, `(b, d)`.
-
-    One evaluation tells for all inputs that are still out how E starts to fall as they enter: a
-    hint that sees linear effects best.
-    """
+    """Return the slope of E in the relevance of every input, in or out, `(b, d)`."""
     smooth, diagonal = _prior(target, kernel, parameters, mask)
     found = _divergence(target, smooth, diagonal)
     return to_host(smooth.slopes(in_row_order(found.G)))
 
 
 def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return -2 log evidence of the submodel, up to a constant, and its gradient.
-
-    With Gaussian noise this is the marginal likelihood with the reference's noise variance: what
-    the paper compares the projection with.
-    """
+    """Return -2 log evidence of the submodel, up to a constant, and its gradient."""
     return _evaluate(target, kernel, parameters, mask, _evidence_value)
 
 
