@@ -32,6 +32,9 @@ PAGES = {
 }
 
 # Five seconds and more on an idle core; the README and the tutorial run with the other tests.
+NEEDED = {"gpproj.sample(": "nutpie", "import torch": "torch"}
+"""What examples use, and the package that brings it."""
+
 SLOW = {
     "docs/faq.md",
     "docs/howto/classification.md",
@@ -142,8 +145,9 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", examples())
 def test_the_examples_of_a_page_run(name, folder):
     page = PAGES[name]
-    if any("gpproj.sample(" in block.code for block in blocks_of(page)):
-        pytest.importorskip("nutpie")
+    for words, package in NEEDED.items():
+        if any(words in block.code for block in blocks_of(page)):
+            pytest.importorskip(package)
     run_page(page, str(ROOT / name))
     if name == "docs/tutorial.md":
         # Pages show what the tutorial draws, under the same names.
