@@ -144,7 +144,10 @@ def inducing_of(sparse: Sparse, training: TrainingSet, kernel: Kernel) -> Induci
     """
     mask = np.asarray(training.varying)
     if np.ndim(sparse.inducing) == 2:
-        points = new_inputs(training, sparse.inducing)
+        try:
+            points = new_inputs(training, sparse.inducing)
+        except (TypeError, ValueError) as error:  # which is about X as it stands
+            raise type(error)(f"inducing, read as X is: {error}") from None
         return Inducing(points, sparse.method, sparse.selection, True, kernel, training.X)
     most = int(sparse.inducing)
     Z = chosen(sparse.selection, kernel, training.X, mask, most)
