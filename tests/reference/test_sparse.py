@@ -127,6 +127,9 @@ def test_points_can_be_optimised(data):
     moved = gpproj.fit(X, y, inference=gpproj.Sparse(6, optimise=True))
     assert moved.log_marginal_likelihood > plain.log_marginal_likelihood + 1.0
     assert moved.problem.inducing.count == 6
+    assert moved.optimum.converged.all()
+    slope = inference.log_evidence(moved.problem, moved.draws.parameters).gradient[0]
+    assert np.abs(slope).max() < 1.0  # the weak prior's own, at most
     assert not np.array_equal(moved.problem.inducing.Z, plain.problem.inducing.Z)
     assert moved.recipe.keywords["inference"].optimise
     with pytest.raises(ValueError, match="Gaussian noise only"):

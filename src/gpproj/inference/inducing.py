@@ -21,7 +21,6 @@ POOL = 4000
 ENOUGH = 1e-6
 """Share of the largest prior variance that inducing points may leave: no more are chosen then."""
 
-
 GREEDY = 128
 """Points of a submodel that are chosen one by one: candidates are many, and later points matter
 less."""

@@ -255,7 +255,7 @@ def settled(
 def with_moved_points(
     problem: Problem, units: Scales, optimum: Outcome, prior: PriorLike
 ) -> tuple[Problem, Outcome]:
-    """Maximise the posterior in the hyperparameters and the inducing points together.
+    """Maximise the posterior in hyperparameters and inducing points, then in the former alone.
 
     The points stay within the range of the data, and a little beyond.
     """
@@ -289,9 +289,9 @@ def with_moved_points(
 
     start = np.append(optimum.x[best], to_host(inducing.Z).ravel())
     end = advance(objective, begin(objective, start[None, :], *ends), POINT_ITERATIONS).outcome()
-    found = end._replace(x=end.x[:, :p], gradient=end.gradient[:, :p])
-    # Many points need not converge to be better: what counts is what the hyperparameters do.
-    return at(end.x[0]), found._replace(converged=optimum.converged[[best]])
+    # Many points need not converge to be better; the hyperparameters do, given the points.
+    moved = at(end.x[0])
+    return moved, maximise_posterior(moved, units, end.x[:, :p], prior)
 
 
 def _chosen_anew(problem: Problem, optimum: Outcome) -> tuple[Problem, Host]:
