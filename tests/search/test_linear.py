@@ -98,7 +98,7 @@ def test_a_path_has_what_users_expect(ref, path):
             _ = path[wrong]
     with pytest.raises(ValueError, match="clusters is not offered"):
         path.submodel(2, clusters=3)
-    with pytest.raises(NotImplementedError, match="cannot be saved"):
+    with pytest.raises(TypeError, match="cannot be saved"):
         path.save("somewhere")
 
 

@@ -33,7 +33,7 @@ from gpproj.execute.memory import reuse_memory
 from gpproj.linalg import one_blas_thread
 
 try:
-    from cloudpickle import CloudPickler  # type: ignore[import-untyped]
+    from cloudpickle import CloudPickler  # type: ignore[import-untyped]  # it has no types
 except ImportError:  # joblib had one of its own before it depended on that package
     from joblib.externals.cloudpickle import CloudPickler
 
@@ -211,7 +211,7 @@ def packed(function: Callable[[Any], Any]) -> tuple[str, Contents]:
     return token, {token: pickled, **pickler.contents}
 
 
-class _Pickler(CloudPickler):  # type: ignore[misc]
+class _Pickler(CloudPickler):  # type: ignore[misc]  # cloudpickle is untyped
     """Puts large arrays aside, and their digests in their places."""
 
     def __init__(self, file: BytesIO) -> None:

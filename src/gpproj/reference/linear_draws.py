@@ -352,7 +352,7 @@ class LinearPredictive(Predictive):
 
 def refuse_saving() -> NoReturn:
     """Say that linear models cannot be saved, and what to do instead."""
-    raise NotImplementedError(
+    raise TypeError(
         "linear models, their paths and validations cannot be saved; keep the arrays weights, "
         "intercept and noise_draws of the reference, and make it again by from_linear_draws"
     )
