@@ -7,6 +7,8 @@ import json
 import pickle
 import sys
 import warnings
+from dataclasses import replace
+from functools import partial
 from threading import Thread
 from types import SimpleNamespace
 
@@ -29,13 +31,15 @@ from gpproj.linalg import (
     lower_triangle,
 )
 from gpproj.linalg import device as by_halves
-from gpproj.projection import dense, family_of
+from gpproj.projection import clusters as clusters_module
+from gpproj.projection import dense, family_of, projecting, solve
 from gpproj.projection.objective import (
     negative_evidence,
     posterior_divergence,
     projection_error,
     relevance_slopes,
 )
+from gpproj.reference import Draws
 
 torch = pytest.importorskip("torch")
 
@@ -475,3 +479,90 @@ def test_a_run_on_an_unknown_device_leaves_no_folder(csv, tmp_path, monkeypatch,
     config.write_text(f'data = "{csv}"\ntarget = "price"\ndevice = 0\nout = "{out}"\n')
     assert call(monkeypatch, "select", "--config", config) == 1
     assert "device must be a name, such as cuda" in capsys.readouterr().err
+
+
+def make_drawn(device=None, draws=5):
+    """A reference with draws of hyperparameters, without sampling them."""
+    reference = make_reference(device=device)
+    rng = np.random.default_rng(3)
+    spread = 0.2 * rng.standard_normal((draws, reference.draws.parameters.shape[1]))
+    own = Draws(reference.draws.parameters + spread, np.full(draws, 1.0 / draws))
+    return replace(reference, draws=own)
+
+
+def noted(asked, target, *rest, **named):
+    asked.append(target)
+    return solve(target, *rest, **named)
+
+
+@pytest.mark.parametrize("clusters", [2, "draws"])
+@pytest.mark.parametrize("learn", ["projection", "marginal_likelihood"])
+def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn):
+    X, y = make_data()
+    here, there = (
+        gpproj.project(make_drawn(device), ["a", "b"], learn, clusters=clusters)
+        for device in (None, "cpu")
+    )
+    assert there.clusters == here.clusters == (2 if clusters == 2 else 5)
+    assert there.projection_error == pytest.approx(here.projection_error, rel=1e-5)
+    close(there.log_density(X, y), here.log_density(X, y), 1e-4)
+
+
+def test_clusters_go_into_one_batch(monkeypatch):
+    asked = []
+    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
+    gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
+    (targets,) = asked
+    assert targets.each.X.shape == (50, 4)  # all have the same inputs
+    assert targets.each.root.shape == (5, 50, 50)
+
+
+def test_too_many_clusters_go_into_several_batches(monkeypatch):
+    whole = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
+    monkeypatch.setattr(clusters_module, "NUMBERS", 2 * 50**2)
+    parted = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
+    assert parted.projection_error == pytest.approx(whole.projection_error, rel=1e-9)
+
+
+@pytest.mark.parametrize("prior", [None, "weak"])
+def test_several_references_are_left_inputs_out_of_in_one_batch(prior, monkeypatch):
+    def made(seed, device):
+        X, y = make_data()
+        y = y + 0.1 * np.random.default_rng(seed).standard_normal(len(y))
+        X = X + 0.1 * seed * X**2
+        return gpproj.condition(X, y, KERNEL, Gaussian(0.1), standardize=True, device=device)
+
+    here = [gpproj.leave_input_out(made(seed, None), prior=prior) for seed in range(3)]
+    references = [made(seed, "cpu") for seed in range(3)]
+    asked = []
+    monkeypatch.setattr(projecting, "solve", partial(noted, asked))
+    there = gpproj.leave_input_out(references, prior=prior)
+    assert len(asked) == 1
+    assert there.columns.tolist() == list("abcd")
+    close(there.to_numpy(), np.stack(here), 1e-5)
+
+
+def test_references_that_do_not_go_together_are_taken_one_by_one(there, here):
+    X, y = make_data(40)
+    short = gpproj.condition(X, y, KERNEL, Gaussian(0.1), standardize=True, device="cpu")
+    raw = gpproj.condition(*make_data(), KERNEL, Gaussian(0.1), device="cpu")
+    for others in ([there, short], [there, raw], [here, here]):
+        found = gpproj.leave_input_out(others)
+        expected = [gpproj.leave_input_out(one) for one in others]
+        np.testing.assert_array_equal(found.to_numpy(), np.stack(expected))
+
+
+def test_a_path_is_moved_with_its_reference():
+    X, y = make_data()
+    path = gpproj.project_path(make_drawn(), ["a", "b"])
+    moved = path.to("cpu").with_clusters("draws")
+    assert on_torch(moved.reference)
+    found, expected = moved[2].log_density(X, y), path.submodel(2, "draws").log_density(X, y)
+    close(found, expected, 1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # five draws are few
+        own, other = (
+            gpproj.validate(one.reference, one, "loo", refit=False, points=8, progress=False)
+            for one in (moved, path.with_clusters("draws"))
+        )
+    close(own.scores.log_density, other.scores.log_density, 1e-4)

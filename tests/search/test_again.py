@@ -148,6 +148,20 @@ def test_clusters_are_kept(ref):
         assert path.along(drawn)[0].clusters == path[0].clusters > 1
 
 
+def test_clusters_of_a_path_can_be_chosen_later(ref):
+    parameters = ref.draws.parameters + np.linspace(-0.3, 0.3, 3)[:, None]
+    drawn = replace(ref, draws=Draws.equal(parameters))
+    path = gpproj.forward_search(drawn, 1, progress=False)
+    mixed = path.with_clusters("draws")
+    assert (path[1].clusters, mixed[1].clusters) == (1, 3)
+    assert mixed.order == path.order
+    assert mixed.again(drawn)[1].clusters == mixed.along(drawn)[1].clusters == 3
+    assert mixed.with_clusters(None)[1].clusters == 1
+    for wrong in (0, "all"):
+        with pytest.raises(ValueError, match="clusters"):
+            path.with_clusters(wrong)
+
+
 def test_a_path_that_does_not_know_how_it_was_found(ref, other):
     path = gpproj.forward_search(ref, 1, progress=False)
     lost = path.along(other)

@@ -98,6 +98,9 @@ def test_a_path_has_what_users_expect(ref, path):
             _ = path[wrong]
     with pytest.raises(ValueError, match="clusters is not offered"):
         path.submodel(2, clusters=3)
+    with pytest.raises(ValueError, match="clusters is not offered"):
+        path.with_clusters(3)
+    assert path.with_clusters(None) is path
     with pytest.raises(TypeError, match="cannot be saved"):
         path.save("somewhere")
 

@@ -25,6 +25,7 @@ from gpproj.linalg.device import Replays, hopeful, is_hopeful
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
+    along,
     cholesky,
     contraction,
     flags,
@@ -39,6 +40,7 @@ from gpproj.linalg.factor import (
     subtract_gram,
     subtract_outer,
     times_lower,
+    times_vector,
 )
 from gpproj.linalg.threads import one_blas_thread
 
@@ -51,6 +53,7 @@ __all__ = [
     "JitterWarning",
     "LowRankCovariance",
     "Replays",
+    "along",
     "cholesky",
     "contraction",
     "exp_in_place",
@@ -75,6 +78,7 @@ __all__ = [
     "subtract_gram",
     "subtract_outer",
     "times_lower",
+    "times_vector",
     "to_host",
     "transpose",
 ]

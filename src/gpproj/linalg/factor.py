@@ -281,8 +281,21 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
     return minus_product(matrix, vector[:, :, None], vector[:, None, :])
 
 
+def times_vector(matrix: Array, vector: Array) -> Array:
+    """Return `A v` for matrices `(b, n, n)` and one vector `(n,)`, or one for each, `(b, n)`."""
+    return matrix @ vector if vector.ndim == 1 else (matrix @ vector[:, :, None])[:, :, 0]
+
+
+def along(left: Array, right: Array) -> Array:
+    """Return `left'right` of each lane, `(b,)`, for vectors `(b, n)` and `(n,)` or `(b, n)`."""
+    return left @ right if right.ndim == 1 else namespace(left).sum(left * right, axis=1)
+
+
 def times_lower(matrix: Array, lower: Array) -> Array:
-    """Return `M L` for matrices `(b, n, n)` and one lower triangular `L`, `(n, n)`."""
+    """Return `M L` for matrices `(b, n, n)` and one lower triangular `L`, `(n, n)`.
+
+    On a device there may be one for each, `(b, n, n)`.
+    """
     if is_numpy(matrix):
         product, lower = _fortran_lanes(matrix.shape), np.asfortranarray(lower)
         product[...] = matrix
@@ -314,7 +327,7 @@ def minus_product(matrix: Array, left: Array, right: Array) -> Array:
 def contraction(left: Array, right: Array) -> Array:
     """Return `sum_ij left_ij right_ij` of each lane, `(b,)`; `right` is `(n, n)`.
 
-    Both in LAPACK order for speed.
+    Both in LAPACK order for speed. On a device `right` may be `(b, n, n)`.
     """
     if is_numpy(left):
         return np.array([np.vdot(lane.T, right.T) for lane in left])

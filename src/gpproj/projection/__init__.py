@@ -13,6 +13,7 @@ from gpproj.projection.projecting import (
     check_learn,
     project,
     project_positions,
+    project_side_by_side,
     project_subsets,
 )
 from gpproj.projection.solving import (
@@ -48,6 +49,7 @@ __all__ = [
     "project_clusters",
     "project_draws",
     "project_positions",
+    "project_side_by_side",
     "project_subsets",
     "refuse_options",
     "solve",

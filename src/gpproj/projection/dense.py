@@ -29,6 +29,7 @@ from gpproj.linalg import (
     Array,
     Factor,
     Host,
+    along,
     cholesky,
     contraction,
     exponential,
@@ -45,11 +46,12 @@ from gpproj.linalg import (
     subtract_gram,
     subtract_outer,
     times_lower,
+    times_vector,
     to_host,
     transpose,
 )
 from gpproj.projection.values import Value
-from gpproj.reference import Target
+from gpproj.reference import Lanes, Target, Targets
 
 DEVICE_NUMBERS = 2**29
 """Numbers in the covariances of a batch on a device: four gigabytes."""
@@ -58,7 +60,11 @@ RECORDED_NUMBERS = 2**27
 """Likewise of batches that are worth recording: with more, the device is busy enough."""
 
 
-def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+Held: TypeAlias = Target | Targets
+"""What the lanes are held to: all to one target, or each to its own."""
+
+
+def posterior_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
     """Return E and its gradient."""
     return _evaluate(target, kernel, parameters, mask, _value)
 
@@ -70,12 +76,12 @@ def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     return to_host(smooth.slopes(in_row_order(found.G)))
 
 
-def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+def negative_evidence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
     """Return -2 log evidence of the submodel, up to a constant, and its gradient."""
     return _evaluate(target, kernel, parameters, mask, _evidence_value)
 
 
-def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+def projection_error(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the predictive divergence by which submodels are compared, `(b,)`.
 
     delta = KL( N(mu, Sigma) || N(mu', Sigma') ),
@@ -83,12 +89,12 @@ def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     """
     errors = np.empty(parameters.shape[0])
     for batch in _batches(target, parameters):
-        told = _told(target, kernel, parameters[batch], mask[batch], _errors)
+        told = _told(target.at(batch), kernel, parameters[batch], mask[batch], _errors)
         errors[batch] = told[:, 0]
     return errors
 
 
-def _errors(target: Target, kernel: Kernel, parameters: Array, mask: Array) -> Array:
+def _errors(target: One, kernel: Kernel, parameters: Array, mask: Array) -> Array:
     """Return the predictive divergences, `(b, 1)`."""
     smooth, diagonal = _prior(target, kernel, parameters, mask)
     sites = _conditioned(target, smooth, diagonal)
@@ -123,16 +129,20 @@ def conditioned(target: Target, kernel: Kernel, parameters: Host, mask: Mask) ->
     return _conditioned(target, *_prior(target, kernel, parameters, mask))
 
 
-def _conditioned(target: Target, smooth: Evaluation, diagonal: Array) -> Conditioned:
+def _conditioned(target: One, smooth: Evaluation, diagonal: Array) -> Conditioned:
     factor = _site_factor(target, smooth, diagonal)
     M = inverse_root(factor, overwrite=True)  # B^-1 = M'M
-    z = transpose(M) @ (M @ target.site_target[:, None])
-    return Conditioned(target.site_root * z[:, :, 0], M * target.site_root, factor.failed)
+    z = transpose(M) @ (M @ target.site_target[..., None])
+    root = M * target.site_root[..., None, :]
+    return Conditioned(target.site_root * z[:, :, 0], root, factor.failed)
 
 
-Differentiate: TypeAlias = "Callable[[Target, Evaluation, Array], _Derivative]"
+One: TypeAlias = Target | Lanes
+"""Arrays of the target: of all lanes, or with one row for each lane."""
 
-Work: TypeAlias = Callable[[Target, Kernel, Array, Array], Array]
+Differentiate: TypeAlias = "Callable[[One, Evaluation, Array], _Derivative]"
+
+Work: TypeAlias = Callable[[One, Kernel, Array, Array], Array]
 """From parameters and masks, beside the target's arrays, to numbers of every lane."""
 
 
@@ -143,7 +153,7 @@ class _Derivative(NamedTuple):
     failed: Array
 
 
-def _divergence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
+def _divergence(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative:
     """Return E and its derivative in K."""
     if is_numpy(target.X):
         evidence = _evidence(target, smooth, diagonal)
@@ -161,62 +171,62 @@ def _divergence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivat
         evidence = _evidence_of(target, *(part[lanes:, ...] for part in found))
     # K^-1 S K^-1 = P P' + a a' with P = K^-1 L, Sigma = L L', a = K^-1 mu
     P = times_lower(K_inverse, target.root)
-    a = K_inverse @ target.latent_mean
-    trace = contraction(P, target.root) + a @ target.latent_mean
+    a = times_vector(K_inverse, target.latent_mean)
+    trace = contraction(P, target.root) + along(a, target.latent_mean)
     G = subtract_outer(subtract_gram(K_inverse, P), a)
     G -= evidence.G
     value = trace + log_det + target.constant - evidence.value
     return _Derivative(value, G, failed | evidence.failed)
 
 
-def _evidence(target: Target, smooth: Evaluation, diagonal: Array) -> _Derivative:
+def _evidence(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative:
     """Return `log|B| + u'B^-1 u` and its derivative in K, `R - b b'`."""
     factor = _site_factor(target, smooth, diagonal)
     log_det = log_determinant(factor)
     return _evidence_of(target, inverse(factor, overwrite=True), log_det, factor.failed)
 
 
-def _evidence_of(target: Target, B_inverse: Array, log_det: Array, failed: Array) -> _Derivative:
+def _evidence_of(target: One, B_inverse: Array, log_det: Array, failed: Array) -> _Derivative:
     """Return the same from B^-1, whose memory is reused."""
-    z = B_inverse @ target.site_target
-    value = log_det + z @ target.site_target
+    z = times_vector(B_inverse, target.site_target)
+    value = log_det + along(z, target.site_target)
     B_inverse *= target.site_scale
     return _Derivative(value, subtract_outer(B_inverse, target.site_root * z), failed)
 
 
-def _prior(
-    target: Target, kernel: Kernel, parameters: Host, mask: Mask
-) -> tuple[Evaluation, Array]:
+def _prior(target: One, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Evaluation, Array]:
     """Return K_smooth and the diagonal `extra + eps` that completes K, `(b, 1)`."""
-    smooth = kernel.evaluate(parameters[:, :-1], target.X, mask)
+    X, theta = target.X, parameters[:, :-1]
+    own = X.ndim == 3
+    smooth = kernel.evaluate_cross(theta, X, X, mask) if own else kernel.evaluate(theta, X, mask)
     return smooth, like(exponential(parameters[:, -1:]) + target.nugget, target.X)
 
 
-def _site_factor(target: Target, smooth: Evaluation, diagonal: Array) -> Factor:
+def _site_factor(target: One, smooth: Evaluation, diagonal: Array) -> Factor:
     """Factorise `B = I + tau^1/2 K tau^1/2`."""
     return cholesky(smooth.value, 1.0 + diagonal * target.site_precision, target.site_scale)
 
 
-def _batches(target: Target, parameters: Host) -> Iterator[slice]:
+def _batches(target: Held, parameters: Host) -> Iterator[slice]:
     # One matrix at a time stays in the processor's cache; on a device the batch is the point.
-    lanes, n = parameters.shape[0], int(target.latent_mean.shape[0])
+    lanes, n = parameters.shape[0], int(target.X.shape[-2])
     size = 1 if is_numpy(target.X) else max(DEVICE_NUMBERS // n**2, 1)
     return (slice(start, start + size) for start in range(0, lanes, size))
 
 
-def _evaluate(target: Target, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Value:
+def _evaluate(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Value:
     """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
     for batch in _batches(target, parameters):
-        told = _told(target, kernel, parameters[batch], mask[batch], work)
+        told = _told(target.at(batch), kernel, parameters[batch], mask[batch], work)
         value[batch], gradient[batch] = told[:, 0], told[:, 1:]
     gradient[~np.isfinite(value)] = 0.0
     return Value(value, gradient)
 
 
 def _differentiated(
-    differentiate: Differentiate, target: Target, kernel: Kernel, parameters: Array, mask: Array
+    differentiate: Differentiate, target: One, kernel: Kernel, parameters: Array, mask: Array
 ) -> Array:
     """Return value and gradient of all lanes, `(b, 1 + p)`."""
     smooth, diagonal = _prior(target, kernel, parameters, mask)
@@ -232,29 +242,39 @@ _value = partial(_differentiated, _divergence)
 _evidence_value = partial(_differentiated, _evidence)
 
 
-def _told(target: Target, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
+def _told(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
     """Return what some work says of every lane on the host, infinity first where it failed.
 
     On a device there is one transfer to it and one back, and lanes whose covariance cannot be
     factorised as it stands are done again with more patience.
     """
-    if is_numpy(target.X):
+    if isinstance(target, Target) and is_numpy(target.X):
         told: Host = work(target, kernel, parameters, mask)
         return told
-    xp = namespace(target.X)
-    target.prepare()
-
-    def at(theta: Host, own: Mask) -> Host:
-        inputs = like(theta, target.X), xp.asarray(own, device=target.X.device)
-        bound = partial(work, target, kernel)
-        large = theta.shape[0] * int(target.X.shape[0]) ** 2 > RECORDED_NUMBERS
-        if large or not is_hopeful():
-            return to_host(bound(*inputs))
-        return to_host(target.replays.run((work, kernel), bound, *inputs))
-
+    if isinstance(target, Target):
+        target.prepare()
     with hopeful():
-        told = at(parameters, mask)
-    failed = ~np.isfinite(told[:, 0])
-    if failed.any():
-        told[failed] = at(parameters[failed], mask[failed])
+        told = _on_device(target, kernel, parameters, mask, work)
+    failed = np.flatnonzero(~np.isfinite(told[:, 0]))
+    if failed.size:
+        again = target.at(failed)
+        told[failed] = _on_device(again, kernel, parameters[failed], mask[failed], work)
     return told
+
+
+def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
+    """Return the same, recorded where that pays."""
+    X = target.X
+    xp, device = namespace(X), X.device
+    inputs = [like(parameters, X), xp.asarray(mask, device=device)]
+    if isinstance(target, Targets):
+        inputs.append(xp.asarray(target.owner, device=device))
+
+    def whole(theta: Array, own: Array, *owner: Array) -> Array:
+        held = target.each.take(*owner) if isinstance(target, Targets) else target
+        return work(held, kernel, theta, own)
+
+    large = parameters.shape[0] * int(X.shape[-2]) ** 2 > RECORDED_NUMBERS
+    if large or not is_hopeful():
+        return to_host(whole(*inputs))
+    return to_host(target.replays.run((work, kernel), whole, *inputs))

@@ -77,6 +77,18 @@ class Family:
         """The log prior of a parameter vector."""
         return prior_of(self.prior, self.kernel, self.units, ("extra_variance",))
 
+    def alike(self, other: Family) -> bool:
+        """Say whether both have the same bounds and priors but for rounding.
+
+        So it is for all data that were standardised.
+        """
+        d, others = len(self.units.inputs), len(other.units.inputs)
+        same = d == others and self.kernel.parameters(d) == other.kernel.parameters(d)
+        if not same or self.prior != other.prior:
+            return False
+        mine, theirs = (np.append(one.units.inputs, one.units[1:]) for one in (self, other))
+        return bool(np.allclose(mine, theirs, rtol=1e-6))
+
     @property
     def identity(self) -> str:
         """Structure and prior in words: equal for families of the same submodels."""

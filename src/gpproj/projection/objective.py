@@ -11,20 +11,22 @@ from types import ModuleType
 from gpproj.kernels import Kernel, Mask
 from gpproj.linalg import Host
 from gpproj.projection import dense, sparse
+from gpproj.projection.dense import Held
 from gpproj.projection.values import Value
 from gpproj.reference import Target
 
 
-def _of(target: Target) -> ModuleType:
+def _of(target: Held) -> ModuleType:
     return dense if target.inducing is None else sparse
 
 
-def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+def posterior_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
     """Return E and its gradient: twice the divergence that the projection minimises.
 
     Parameters
     ----------
-    target : Target
+    target : Target or Targets
+        What all lanes are held to, or each of them.
     kernel : Kernel
         Structure of the submodel's covariance.
     parameters : array `(b, p)`
@@ -46,7 +48,7 @@ def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mas
     return slopes
 
 
-def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+def negative_evidence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
     """Return -2 log evidence of the submodel, up to a constant, and its gradient.
 
     With Gaussian noise this is the marginal likelihood with the reference's noise variance: what
@@ -56,7 +58,7 @@ def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Ma
     return value
 
 
-def projection_error(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+def projection_error(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the predictive divergence by which submodels are compared, `(b,)`.
 
     delta = KL( N(mu, Sigma) || N(mu', Sigma') ),

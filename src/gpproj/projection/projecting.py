@@ -24,7 +24,13 @@ from gpproj.projection.solving import (
     solve_null,
 )
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
+from gpproj.reference import (
+    Clusters,
+    LinearReference,
+    Reference,
+    check_clusters,
+    side_by_side,
+)
 
 
 def project(
@@ -137,6 +143,36 @@ def project_subsets(
         for one, mask in zip(every, asked, strict=True)
         if one is not None  # which none of them is
     ]
+
+
+def project_side_by_side(
+    references: Sequence[Reference],
+    families: Sequence[Family],
+    subsets: Sequence[Sequence[tuple[int, ...]]],
+) -> list[list[Projection]] | None:
+    """Return the projections of several references, all in one batch; None where none is made.
+
+    Parameters
+    ----------
+    references : sequence of Reference
+    families : sequence of Family
+        Of each of them.
+    subsets : sequence of sequences of tuples of int
+        Of each of them, none empty.
+    """
+    first = families[0]
+    d = references[0].training.d
+    pairs = zip(references, subsets, strict=True)
+    masks = [masks_of(own, d) & np.asarray(one.training.varying) for one, own in pairs]
+    together = np.concatenate(masks)
+    same = all(one.alike(first) for one in families) and bool(together.any(axis=1).all())
+    targets = side_by_side([one.target for one in references]) if same else None
+    if targets is None:
+        return None
+    owner = np.repeat(np.arange(len(masks)), [len(own) for own in masks])
+    starts = [own.starts(mask) for own, few in zip(families, masks, strict=True) for mask in few]
+    found = solve(targets.at(owner), first, together, starts=starts)
+    return [[found[place] for place in np.flatnonzero(owner == one)] for one in range(len(masks))]
 
 
 def check_learn(learn: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.optimise import Objective, Outcome, State, advance, begin, joined
+from gpproj.projection.dense import Held
 from gpproj.projection.family import Family, null_family
 from gpproj.projection.objective import (
     negative_evidence,
@@ -61,13 +62,13 @@ class Projection(NamedTuple):
 
 
 def objective_of(
-    target: Target, family: Family, masks: NDArray[np.bool_], learn: Learn = "projection"
+    target: Held, family: Family, masks: NDArray[np.bool_], learn: Learn = "projection"
 ) -> Objective:
     """Return what is minimised, lane by lane: E (or -2 log evidence) less 2 log prior.
 
     Parameters
     ----------
-    target : Target
+    target : Target or Targets
     family : Family
     masks : bool array `(b, d)`
         The inputs of every lane.
@@ -75,7 +76,8 @@ def objective_of(
     """
 
     def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
-        value, gradient = OBJECTIVES[learn](target, family.kernel, parameters, masks[lanes])
+        own = target.at(lanes)
+        value, gradient = OBJECTIVES[learn](own, family.kernel, parameters, masks[lanes])
         if family.log_prior is None:
             return value, gradient
         prior = family.log_prior(parameters, masks[lanes])
@@ -98,19 +100,20 @@ def begin_in(family: Family, objective: Objective, starts: Host) -> State:
 
 
 def solve(
-    target: Target,
+    target: Held,
     family: Family,
     masks: NDArray[np.bool_],
     learn: Learn = "projection",
     parent: Projection | None = None,
     warm: Place | None = None,
-    starts_of: Callable[[NDArray[np.bool_]], Host] | None = None,
+    starts: Sequence[Host] | None = None,
 ) -> list[Projection]:
     """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
 
     Parameters
     ----------
-    target : Target
+    target : Target or Targets
+        Of all subsets, or of each of them.
     family : Family
     masks : bool array `(c, d)`
         Subsets, none of them empty.
@@ -120,23 +123,23 @@ def solve(
         never grows along a path.
     warm : (array `(p,)`, bool array `(d,)`), optional
         Parameters of any other submodel of the family and the inputs it uses: one more start.
-    starts_of : callable, optional
-        Gives the other starts of a mask, `(s, p)`; the family's own when left out.
+    starts : sequence of arrays `(s, p)`, optional
+        The other starts of each subset; the family's own when left out.
 
     Returns
     -------
     list of Projection
     """
-    starts: list[Host] = []
-    for mask in masks:
-        own = [(starts_of or family.starts)(mask)]
-        own += [] if warm is None else [family.extended(*warm, mask)]
-        starts.append(np.vstack(own))
+    if starts is None:
+        starts = [family.starts(mask) for mask in masks]
+    if warm is not None:
+        pairs = zip(starts, masks, strict=True)
+        starts = [np.vstack([own, family.extended(*warm, mask)]) for own, mask in pairs]
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 
-    objective = objective_of(target, family, masks[candidate], learn)
+    objective = objective_of(target.at(candidate), family, masks[candidate], learn)
     state = begin_in(family, objective, np.vstack(starts))
-    evaluations = np.zeros(len(starts), dtype=int)
+    evaluations = np.zeros(len(masks), dtype=int)
     for iterations, kept in STAGES:
         state = advance(objective, state, iterations)
         stayed = _best_of_each(candidate[state.lanes], state.outcome().value, kept)
@@ -268,7 +271,7 @@ def grow(
 
 
 def _projections(
-    target: Target,
+    target: Held,
     family: Family,
     masks: NDArray[np.bool_],
     learn: Learn,
@@ -296,7 +299,7 @@ def _projections(
 
 
 def _divergences(
-    target: Target,
+    target: Held,
     family: Family,
     masks: NDArray[np.bool_],
     learn: Learn,

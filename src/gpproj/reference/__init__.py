@@ -7,6 +7,7 @@ from gpproj.reference.conjugate import sample_linear
 from gpproj.reference.draws import Clusters, Draws, check_clusters
 from gpproj.reference.fitting import fit
 from gpproj.reference.foreign import ForeignReference, Shrinkage, from_draws, from_moments
+from gpproj.reference.lanes import Lanes, Targets, side_by_side
 from gpproj.reference.linear import LinearReference, from_linear_draws
 from gpproj.reference.linear_draws import Aim, LinearDraws, LinearPredictive, Link, refuse_saving
 from gpproj.reference.model import Reference
@@ -18,6 +19,7 @@ __all__ = [
     "Clusters",
     "Draws",
     "ForeignReference",
+    "Lanes",
     "LinearDraws",
     "LinearPredictive",
     "LinearReference",
@@ -26,6 +28,7 @@ __all__ = [
     "Share",
     "Shrinkage",
     "Target",
+    "Targets",
     "check_clusters",
     "condition",
     "fit",
@@ -35,4 +38,5 @@ __all__ = [
     "refuse_saving",
     "sample",
     "sample_linear",
+    "side_by_side",
 ]

@@ -57,6 +57,10 @@ class Target:
             site_shift=xp.take(self.site_shift, where),
         )
 
+    def at(self, lanes: NDArray[np.intp] | slice) -> Target:
+        """Return what some lanes are held to: all of them to the same; see `lanes.Targets`."""
+        return self
+
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`."""
         assert self.inducing is not None  # whoever asks has seen that there are some

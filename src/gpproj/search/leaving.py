@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from gpproj.execute import run_in_batches
+from gpproj.execute import check_jobs, run, run_in_batches
 from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Family, family_of, project_subsets, refuse_options
+from gpproj.projection import (
+    PRIOR,
+    Family,
+    family_of,
+    project_side_by_side,
+    project_subsets,
+    refuse_options,
+)
 from gpproj.reference import LinearReference, Reference
 from gpproj.search.linear import linear_leave_out
 
@@ -17,13 +24,33 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@overload
 def leave_input_out(
     reference: Reference,
+    *,
+    n_jobs: int | None = ...,
+    prior: PriorLike = ...,
+    kernel: Kernel | None = ...,
+) -> pd.Series[float]: ...
+
+
+@overload
+def leave_input_out(
+    reference: Sequence[Reference],
+    *,
+    n_jobs: int | None = ...,
+    prior: PriorLike = ...,
+    kernel: Kernel | None = ...,
+) -> pd.DataFrame: ...
+
+
+def leave_input_out(
+    reference: Reference | Sequence[Reference],
     *,
     n_jobs: int | None = 1,
     prior: PriorLike = PRIOR,
     kernel: Kernel | None = None,
-) -> pd.Series[float]:
+) -> pd.Series[float] | pd.DataFrame:
     """Return the projection error of every submodel that misses one input.
 
     Unlike length-scales, these errors do not favour inputs with non-linear effects (the paper's
@@ -31,7 +58,9 @@ def leave_input_out(
 
     Parameters
     ----------
-    reference : Reference
+    reference : Reference or sequence of Reference
+        References on a device, of equally many rows and the same kernel, are projected in one
+        batch.
     n_jobs : int or None
         Workers; -1 for all cores, None for what the configured backend says.
     prior, kernel
@@ -39,8 +68,9 @@ def leave_input_out(
 
     Returns
     -------
-    Series
-        One projection error for each input, labelled by its name.
+    Series or DataFrame
+        One projection error for each input, labelled by its name; of several references one row
+        for each, in their order.
 
     Examples
     --------
@@ -52,14 +82,15 @@ def leave_input_out(
     """
     import pandas as pd
 
+    if not isinstance(reference, Reference | LinearReference):
+        return _of_several(tuple(reference), n_jobs, prior, kernel)
     if isinstance(reference, LinearReference):
         refuse_options(prior=prior, kernel=kernel)
         errors = linear_leave_out(reference, n_jobs)
     else:
         family = family_of(reference, kernel, prior)
-        everything = range(reference.training.d)
-        remaining = [tuple(k for k in everything if k != left) for left in everything]
-        errors = run_in_batches(partial(_errors, reference, family), remaining, n_jobs, alike=False)
+        work = partial(_errors, reference, family)
+        errors = run_in_batches(work, _remaining(reference), n_jobs, alike=False)
     return pd.Series(errors, index=list(reference.feature_names), name="projection_error")
 
 
@@ -68,3 +99,27 @@ def _errors(
 ) -> list[float]:
     found = project_subsets(reference, family, subsets)
     return [one.projection_error for one in found]
+
+
+def _remaining(reference: Reference) -> list[tuple[int, ...]]:
+    """Return the positions of all inputs but one, for each of them."""
+    everything = range(reference.training.d)
+    return [tuple(k for k in everything if k != left) for left in everything]
+
+
+def _of_several(
+    references: Sequence[Reference], n_jobs: int | None, prior: PriorLike, kernel: Kernel | None
+) -> pd.DataFrame:
+    import pandas as pd
+
+    check_jobs(n_jobs)
+    if any(isinstance(one, LinearReference) for one in references):
+        found = None
+    else:
+        families = [family_of(one, kernel, prior) for one in references]
+        found = project_side_by_side(references, families, [_remaining(one) for one in references])
+    if found is None:
+        own = partial(leave_input_out, prior=prior, kernel=kernel)
+        return pd.DataFrame(run(own, references, n_jobs)).reset_index(drop=True)
+    errors = [[one.projection_error for one in own] for own in found]
+    return pd.DataFrame(errors, columns=list(references[0].feature_names))

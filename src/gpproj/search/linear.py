@@ -65,6 +65,11 @@ class LinearPath(SearchPath):
         refuse_options(clusters=clusters)
         return self.submodels[self._steps(size)]
 
+    def with_clusters(self, clusters: Clusters) -> LinearPath:
+        """Return the path itself: every draw was projected by itself, there is no other choice."""
+        refuse_options(clusters=clusters)
+        return self
+
     def along(self, reference: Reference) -> LinearPath:
         """Return the submodels of another reference on the same inputs in the same order."""
         assert isinstance(reference, LinearReference)  # made by the same recipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -175,7 +175,22 @@ class SearchPath:
         """Return the path that the same search finds from a reference of other data."""
         if self.recipe is None:
             raise ValueError("this path does not know how it was found; search once more")
-        return self.recipe(reference)
+        return self.recipe(reference).with_clusters(self.clusters)
+
+    def with_clusters(self, clusters: Clusters) -> SearchPath:
+        """Return the same path with submodels that are mixtures of some number of clusters.
+
+        Parameters
+        ----------
+        clusters : int, "draws" or None
+            As for `gpproj.project`. A validation of the path goes by such submodels.
+        """
+        check_clusters(clusters)
+        return replace(self, clusters=clusters)
+
+    def to(self, device: str) -> SearchPath:
+        """Return the same path with its reference on a device: clusters are projected there."""
+        return replace(self, reference=self.reference.to(device))
 
     def along(self, reference: Reference) -> SearchPath:
         """Return the submodels of another reference on the same inputs in the same order."""

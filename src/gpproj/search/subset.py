@@ -92,11 +92,5 @@ def _moved(reference: Reference, family: Family, projection: Projection) -> Proj
     mask = _mask(reference, projection)[None, :]
     if projection.kernel != family.kernel:  # the null model, which was no worse on some rows
         return solve(reference.target, family, mask)[0]
-    nothing = np.empty((0, projection.parameters.size))
-    return solve(
-        reference.target,
-        family,
-        mask,
-        warm=(projection.parameters, projection.active),
-        starts_of=lambda one: nothing,
-    )[0]
+    start = family.extended(projection.parameters, projection.active, mask[0])
+    return solve(reference.target, family, mask, starts=[start])[0]
