@@ -37,13 +37,14 @@ def test_the_table_has_every_curve_at_every_size(written):
     folder, summary, _, _ = written
     table = pd.read_csv(folder / "boston.csv")
     every = {*PAPER, *BEYOND, *ALL_INPUTS, "reference", "marginal likelihood fit"}
-    assert set(table["curve"]) - {"suggested"} == every
+    assert set(table["curve"]) - {"suggested", "suggested, not corrected"} == every
     for curve in WAYS:
         assert (
             table[table["curve"] == curve].groupby("split")["size"].apply(list).tolist()
             == [[0, 1, 2]] * 2
         )
     assert table[table["curve"] == "projection, clusters"]["size"].tolist() == [1, 1]
+    assert table[table["curve"] == "projection, every draw"]["size"].tolist() == [1, 2] * 2
     assert list(summary.columns) == ["reference", *PAPER, *BEYOND]
     assert np.isfinite(summary.loc[2, "projection"])
     mean = table[(table["curve"] == "ARD") & (table["size"] == 1)]["log_density"].mean()

@@ -38,6 +38,7 @@ class Setting(NamedTuple):
     """Inputs that the curves go up to."""
     draws: int = 100
     tune: int = 200
+    chains: int = 1
     clusters: int = 20
     at: tuple[int, ...] = (1, 2, 3, 5, 8, 13, 20)
     """Sizes at which submodels are mixtures of clusters too."""
@@ -61,11 +62,12 @@ plain projection unless it says otherwise."""
 BEYOND = {
     "projection, weak prior": (GREEN, "-"),
     "projection, clusters": (GREEN, "--"),
+    "projection, every draw": (BLUE, "-"),
     "ARD, weak prior": (PINK, "-"),
     "KL, weak prior": (BLUE, ":"),
     "lasso, weak prior": (GREY, "-"),
 }
-"""What gpproj adds: a prior of the submodels, mixtures of clusters, and other orders."""
+"""What gpproj adds: a prior of the submodels, mixtures, and other orders."""
 
 ALL_INPUTS = {"all inputs": None, "all inputs, clusters": 0, "all inputs, every draw": "draws"}
 """`clusters` of projections onto all inputs; 0 for as many as the setting says."""
@@ -85,10 +87,14 @@ class Split:
     setting : Setting
     folder : Path
     seed : int
+    device : str, optional
+        Where projections are computed; by NumPy when left out.
     """
 
-    def __init__(self, setting: Setting, folder: Path, seed: int) -> None:
-        self.setting, self.seed = setting, seed
+    def __init__(
+        self, setting: Setting, folder: Path, seed: int, device: str | None = None
+    ) -> None:
+        self.setting, self.seed, self.device = setting, seed, device
         self.folder = folder / f"split_{seed:03d}"
         X, y = getattr(gpproj.datasets, setting.name)()
         order = np.random.default_rng(seed).permutation(len(y))
@@ -108,23 +114,24 @@ class Split:
     @cached_property
     def sampled(self) -> Made:
         """The reference: posterior draws with the paper's prior."""
-        draws, tune = self.setting.draws, self.setting.tune
+        draws, tune, chains = self.setting.draws, self.setting.tune, self.setting.chains
         make = partial(
             gpproj.sample,
             *self.train,
             draws=draws,
             tune=tune,
+            chains=chains,
             prior="log-uniform",
             random_state=self.seed,
             progress=False,
         )
-        return self.kept("reference", make, draws, tune)
+        return self.kept("reference", make, draws, tune, chains)
 
-    @property
+    @cached_property
     def reference(self) -> gpproj.Reference:
-        """The reference alone."""
+        """The reference alone, where projections are computed."""
         found: gpproj.Reference = self.sampled.thing
-        return found
+        return found if self.device is None else found.to(self.device)
 
     @cached_property
     def fitted(self) -> Made:
@@ -141,6 +148,13 @@ class Split:
     @cached_property
     def _paths(self) -> dict[str, Made]:
         return {}
+
+    @cached_property
+    def mixtures(self) -> gpproj.SearchPath:
+        """The path of the search whose submodels project every draw by itself."""
+        path: gpproj.SearchPath = self.path("projection, weak prior").thing
+        path = path if self.device is None else path.to(self.device)
+        return path.with_clusters("draws")
 
     @cached_property
     def own_density(self) -> np.ndarray:
@@ -231,7 +245,7 @@ def _reference_rows(split: Split) -> Iterator[dict[str, Any]]:
 
 
 def _cluster_rows(split: Split) -> Iterator[dict[str, Any]]:
-    path = split.path("projection, weak prior").thing
+    path = split.mixtures
     for size in split.setting.at:
         if size < len(path):
             start = time.perf_counter()
@@ -240,36 +254,52 @@ def _cluster_rows(split: Split) -> Iterator[dict[str, Any]]:
             yield split.row("projection, clusters", size, model, seconds)
 
 
+def _draw_rows(split: Split) -> Iterator[dict[str, Any]]:
+    path = split.mixtures
+    for size in range(1, len(path)):
+        start = time.perf_counter()
+        model = path[size]
+        seconds = time.perf_counter() - start
+        yield split.row("projection, every draw", size, model, seconds)
+
+
 def _full_rows(split: Split) -> Iterator[dict[str, Any]]:
     for curve, clusters in ALL_INPUTS.items():
         own: Any = split.setting.clusters if clusters == 0 else clusters
         start = time.perf_counter()
-        model = gpproj.project(split.reference, split.inputs, prior=None, clusters=own)
+        # The single one on the host, where its predictions are timed like all others.
+        reference = split.sampled.thing if clusters is None else split.reference
+        model = gpproj.project(reference, split.inputs, prior=None, clusters=own)
         seconds = time.perf_counter() - start
         timed = {"predicting": split.predicting(model)} if clusters is None else {}
         yield split.row(curve, len(split.inputs), model, seconds, **timed)
 
 
 def _suggested_rows(split: Split) -> Iterator[dict[str, Any]]:
-    path = split.path("projection, weak prior").thing
+    path = split.mixtures
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # few draws, or no size that is enough
         cv = gpproj.validate(
             path.reference, path, "loo", search="once", refit=False, progress=False
         )
-        size = cv.suggest_size()
+        sizes = {
+            "suggested": cv.suggest_size(corrected=True),
+            "suggested, not corrected": cv.suggest_size(),
+        }
     seconds = time.perf_counter() - start
-    if size is not None:
-        model = path[size]
-        timed = {"predicting": split.predicting(model)}
-        yield split.row("suggested", size, model, seconds, **timed)
+    single = split.path("projection, weak prior").thing
+    for curve, size in sizes.items():
+        if size is not None:
+            timed = {"predicting": split.predicting(single[size])}
+            yield split.row(curve, size, path[size], seconds, **timed)
 
 
 PARTS: dict[str, Callable[[Split], Iterator[dict[str, Any]]]] = {
     "reference": _reference_rows,
     **{curve: partial(_path_rows, curve) for curve in WAYS},
     "projection, clusters": _cluster_rows,
+    "projection, every draw": _draw_rows,
     "all inputs": _full_rows,
     "suggested": _suggested_rows,
 }
@@ -277,7 +307,11 @@ PARTS: dict[str, Callable[[Split], Iterator[dict[str, Any]]]] = {
 
 
 def reproduce_splits(
-    name: str, folder: Path, splits: int = 50, n_jobs: int | None = 1
+    name: str,
+    folder: Path,
+    splits: int = 50,
+    n_jobs: int | None = 1,
+    device: str | None = None,
 ) -> pd.DataFrame:
     """Run the experiment, and write `NAME.csv`, `NAME_needed.csv`, `NAME.png`, `NAME_beyond.png`.
 
@@ -290,6 +324,8 @@ def reproduce_splits(
         Random splits; their seeds are 0, 1, ...
     n_jobs : int or None
         Splits that run at the same time.
+    device : str, optional
+        Where projections are computed, such as "cuda": every draw by itself takes hours otherwise.
 
     Returns
     -------
@@ -300,7 +336,7 @@ def reproduce_splits(
 
     setting, finished = SETTINGS[name], folder / "finished"
     finished.mkdir(parents=True, exist_ok=True)
-    work = partial(rows_of, setting, finished)
+    work = partial(rows_of, setting, finished, device=device)
     found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
     raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
@@ -310,9 +346,9 @@ def reproduce_splits(
     return summarise(raw)
 
 
-def rows_of(setting: Setting, folder: Path, seed: int) -> Rows:
+def rows_of(setting: Setting, folder: Path, seed: int, device: str | None = None) -> Rows:
     """Return the rows of one split, those kept or new ones."""
-    split = Split(setting, folder, seed)
+    split = Split(setting, folder, seed, device)
     split.folder.mkdir(exist_ok=True)
     rows: Rows = []
     for part, make in PARTS.items():
