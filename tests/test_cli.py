@@ -43,7 +43,7 @@ def calls(monkeypatch):
     """What the experiments were called with, for ones that do no work."""
     seen = []
 
-    def experiment(folder, repeats, n_jobs):
+    def experiment(folder, repeats=None, n_jobs=None):
         seen.append((folder, repeats, n_jobs))
         index = pd.Index(["x0", "x1"], name="input")
         return pd.DataFrame({"drop": [1.23456, 2.0], "converged": [True, False]}, index=index)
@@ -107,12 +107,19 @@ def test_reproduce_hands_its_arguments_on(command, calls, tmp_path):
 
 def test_reproduce_has_a_folder_for_each_experiment(command, calls, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for name, repeats in [("toy", 200), ("boston", 50), ("clusters", 10), ("pima", 20)]:
+    for name, repeats in [("toy", 200), ("boston", 50), ("ablation", 10), ("pima", 20)]:
         done = command("reproduce", name)
         assert done.exit_code == 0, done.output
         assert calls.pop() == (Path("experiments") / name, repeats, 1)
     done = command("reproduce", "crime", "--splits", 3)
     assert calls.pop()[1] == 3
+
+
+def test_the_table_of_data_sets_takes_a_folder_alone(command, calls, tmp_path):
+    done = command("reproduce", "table1", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert calls == [(tmp_path, None, None)]
+    assert "repetitions" not in done.output
 
 
 def test_every_experiment_has_a_name_on_the_command_line():
@@ -125,6 +132,11 @@ def test_every_experiment_has_a_name_on_the_command_line():
         (["reproduce", "no-such-thing"], "no-such-thing"),
         (["reproduce", "toy", "--realisations", "0"], "realisations"),
         (["reproduce"], "experiment"),
+        (["reproduce", "toy", "--splits", "3"], "toy has no use for --splits"),
+        (["reproduce", "boston", "--realisations", "3"], "boston has no use for --realisations"),
+        (["reproduce", "table1", "--splits", "3"], "table1 has no use for --splits"),
+        (["reproduce", "table1", "--realisations", "3"], "table1 has no use for --realisations"),
+        (["reproduce", "table1", "--n-jobs", "2"], "table1 has no use for --n-jobs"),
     ],
 )
 def test_bad_arguments_are_usage_errors(command, calls, arguments, seen):

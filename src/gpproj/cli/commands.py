@@ -50,10 +50,12 @@ class Experiment(StrEnum):
 
     toy = "toy"
     known_truth = "known-truth"
+    table1 = "table1"
     boston = "boston"
     automobile = "automobile"
     crime = "crime"
     clusters = "clusters"
+    ablation = "ablation"
     heart = "heart"
     pima = "pima"
     bike = "bike"
@@ -63,12 +65,15 @@ REPEATS = {
     Experiment.toy: 200,
     Experiment.known_truth: 100,
     Experiment.clusters: 10,
+    Experiment.ablation: 10,
     Experiment.heart: 20,
     Experiment.pima: 20,
     Experiment.bike: 20,
 }
 """Data sets or splits of experiments; of the others 50."""
 SIMULATED = (Experiment.toy, Experiment.known_truth)
+COUNTED = (Experiment.table1,)
+"""Nothing is repeated: they take a folder alone."""
 
 
 def main() -> None:
@@ -252,7 +257,9 @@ def reproduce(
     splits: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Random splits (clusters: 10; heart, pima, bike: 20; the other ones: 50)."
+            min=1,
+            help="Random splits (clusters, ablation: 10; heart, pima, bike: 20; boston, "
+            "automobile, crime: 50).",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
@@ -265,8 +272,28 @@ def reproduce(
     from gpproj.reproduce import EXPERIMENTS
 
     folder = Path("experiments") / experiment if out is None else out
-    asked = realisations if experiment in SIMULATED else splits
-    repeats = asked or REPEATS.get(experiment, 50)
-    summary = EXPERIMENTS[experiment](folder, repeats, n_jobs=n_jobs)
-    console.print(table_of(f"{experiment}: means over {repeats} repetitions", summary))
+    title = str(experiment)
+    if experiment in COUNTED:
+        _refuse(
+            experiment,
+            realisations=realisations,
+            splits=splits,
+            n_jobs=None if n_jobs == 1 else n_jobs,
+        )
+        summary = EXPERIMENTS[experiment](folder)
+    else:
+        simulated = experiment in SIMULATED
+        unknown = {"splits": splits} if simulated else {"realisations": realisations}
+        _refuse(experiment, **unknown)
+        repeats = (realisations if simulated else splits) or REPEATS.get(experiment, 50)
+        summary = EXPERIMENTS[experiment](folder, repeats, n_jobs=n_jobs)
+        title += f": means over {repeats} repetitions"
+    console.print(table_of(title, summary))
     console.print(f"written to {folder}", highlight=False)
+
+
+def _refuse(experiment: Experiment, **options: int | None) -> None:
+    """Say which options an experiment has no use for, if any of them was given."""
+    for name, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(f"{experiment} has no use for --{name.replace('_', '-')}.")

@@ -245,7 +245,7 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
     """
     if not is_numpy(factor.lower):
         root = inverse_root(factor)
-        return transpose(root) @ root
+        return device.squared(root) if device.can_tell(root) else transpose(root) @ root
     result = factor.lower if overwrite else factor.lower.copy(order="K")
     for lane in range(result.shape[0]):
         lapack.invert_lower(result[lane])
@@ -266,8 +266,20 @@ def inverses(
         As for `cholesky`, all of one size.
     """
     xp = namespace(systems[0][0])
-    whole = xp.concat([_assembled(*system) for system in systems], axis=0)
-    factor = cholesky(whole)
+    lanes = [int(matrix.shape[0]) for matrix, _, _ in systems]
+    n = int(systems[0][0].shape[1])
+    flat = xp.empty((sum(lanes), n * n), dtype=xp.float64, device=systems[0][0].device)
+    place = 0
+    for count, (matrix, diagonal, scale) in zip(lanes, systems, strict=True):
+        part = flat[place : place + count, :]
+        if device.can_tell(flat):
+            device.assemble(matrix, scale, xp.reshape(part, (count, n, n)))
+        else:
+            part[...] = xp.reshape(matrix if scale is None else matrix * scale, (count, n * n))
+        if diagonal is not None:
+            part[:, :: n + 1] += diagonal
+        place += count
+    factor = cholesky(xp.reshape(flat, (-1, n, n)))
     return inverse(factor), log_determinant(factor), factor.failed
 
 
@@ -302,7 +314,7 @@ def times_lower(matrix: Array, lower: Array) -> Array:
         for lane in range(matrix.shape[0]):
             lapack.multiply_lower(product[lane], lower)
         return product
-    return matrix @ lower
+    return device.times_lower(matrix, lower) if device.can_tell(matrix) else matrix @ lower
 
 
 def subtract_gram(matrix: Array, half: Array) -> Array:
