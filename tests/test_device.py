@@ -509,10 +509,11 @@ def noted(asked, target, *rest, **named):
 
 @pytest.mark.parametrize("clusters", [2, "draws"])
 @pytest.mark.parametrize("learn", ["projection", "marginal_likelihood"])
-def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn):
+@pytest.mark.parametrize("inputs", [["a", "b"], []])
+def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
     X, y = make_data()
     here, there = (
-        gpproj.project(make_drawn(device), ["a", "b"], learn, clusters=clusters)
+        gpproj.project(make_drawn(device), inputs, learn, clusters=clusters)
         for device in (None, "cpu")
     )
     assert there.clusters == here.clusters == (2 if clusters == 2 else 5)
@@ -527,6 +528,16 @@ def test_clusters_go_into_one_batch(monkeypatch):
     (targets,) = asked
     assert targets.each.X.shape == (50, 4)  # all have the same inputs
     assert targets.each.root.shape == (5, 50, 50)
+
+
+def test_what_clusters_are_held_to_is_kept_for_all_submodels(monkeypatch):
+    reference, asked = make_drawn("cpu"), []
+    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
+    for inputs in (["a"], ["a", "b"], []):
+        gpproj.project(reference, inputs, clusters="draws")
+    gpproj.project(reference, ["a"], clusters=2)
+    assert asked[0] is asked[1] is asked[2]
+    assert [len(one.owner) for one in asked] == [5, 5, 5, 2]
 
 
 def test_too_many_clusters_go_into_several_batches(monkeypatch):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from gpproj.execute import run
 from gpproj.linalg import Host, is_numpy
-from gpproj.projection.family import Family
-from gpproj.projection.solving import Learn, Projection, solve, solve_null
-from gpproj.projection.submodel import Part, Submodel, part_of, submodel_of
-from gpproj.reference import Clusters, Draws, Reference, Share, side_by_side
+from gpproj.projection.family import Family, null_family
+from gpproj.projection.solving import Learn, Projection, solve
+from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
+from gpproj.reference import Clusters, Draws, Reference, Share, Targets, side_by_side
 
 NUMBERS = 2**27
 """In the covariances of clusters that go into one batch on a device: a gigabyte."""
@@ -44,19 +45,43 @@ def project_clusters(
     n_jobs : int or None
     """
     work = partial(_parts, reference, family, integrated, positions, learn)
-    shares = reference.shares(clusters)
-    size = _together(reference)
-    batches = [shares[first : first + size] for first in range(0, len(shares), size)]
-    found = run(work, batches, n_jobs)
+    found = run(work, _batches(reference, clusters), n_jobs)
     return submodel_of(reference, positions, [pair for pairs in found for pair in pairs])
 
 
-def _together(reference: Reference) -> int:
-    """Return how many clusters go into one batch: on the processor each goes by itself."""
+class _Batch(NamedTuple):
+    """Clusters that are projected together."""
+
+    shares: tuple[Share, ...]
+    targets: Targets | None
+    """Side by side, on a device."""
+
+
+_Batches: TypeAlias = "Sequence[Sequence[Draws]] | Sequence[_Batch]"
+
+
+def _batches(reference: Reference, clusters: Clusters) -> _Batches:
+    """Return the clusters in batches: each by itself on the processor, as draws for the worker.
+
+    On a device a batch that is the only one is kept for all submodels of the reference.
+    """
+    draws = reference.shares(clusters)
     X = reference.target.X
-    if is_numpy(X) or reference.target.inducing is not None:
-        return 1
-    return max(NUMBERS // int(X.shape[0]) ** 2, 1)
+    if is_numpy(X) or reference.target.inducing is not None or len(draws) == 1:
+        return [[one] for one in draws]
+    size = max(NUMBERS // int(X.shape[0]) ** 2, 1)
+    if len(draws) > size:
+        return [draws[first : first + size] for first in range(0, len(draws), size)]
+    kept = reference.kept
+    if len(draws) not in kept:
+        kept[len(draws)] = _batch(reference, draws)
+    return [kept[len(draws)]]
+
+
+def _batch(reference: Reference, draws: Sequence[Draws]) -> _Batch:
+    shares = tuple(reference.share(one) for one in draws)
+    targets = side_by_side([share.target for share in shares]) if len(shares) > 1 else None
+    return _Batch(shares, targets)
 
 
 def _parts(
@@ -65,39 +90,35 @@ def _parts(
     integrated: Projection,
     positions: tuple[int, ...],
     learn: Learn,
-    draws: Sequence[Draws],
+    clusters: Sequence[Draws] | _Batch,
 ) -> list[tuple[Projection, Part]]:
-    """Project some clusters; the matrices of their targets are let go at once."""
-    shares = [reference.share(one) for one in draws]
-    if len(shares) == 1 and shares[0].target is reference.target:
+    """Project some clusters; the matrices of their targets are let go at once, unless kept."""
+    batch = clusters if isinstance(clusters, _Batch) else _batch(reference, clusters)
+    if batch.shares[0].target is reference.target:
         found = [integrated]
     else:
-        found = _project(reference, family, integrated, learn, shares)
-    pairs = zip(found, shares, strict=True)
-    return [(one, part_of(reference.problem, share, one, positions)) for one, share in pairs]
+        found = _project(reference, family, integrated, learn, batch)
+    parts = parts_of(reference.problem, batch.shares, batch.targets, found, positions)
+    return list(zip(found, parts, strict=True))
 
 
 def _project(
-    reference: Reference,
-    family: Family,
-    integrated: Projection,
-    learn: Learn,
-    shares: Sequence[Share],
+    reference: Reference, family: Family, integrated: Projection, learn: Learn, batch: _Batch
 ) -> list[Projection]:
-    if not integrated.active.any():
-        found = [solve_null(share.target, family, learn) for share in shares]
-    else:
+    shares, mask = batch.shares, integrated.active
+    if mask.any():
         starts = [_starts(reference, family, integrated, share) for share in shares]
-        masks = np.tile(integrated.active, (len(shares), 1))
-        targets = side_by_side([share.target for share in shares])
-        if targets is None:
-            each = zip(shares, masks, starts, strict=True)
-            found = [
-                solve(share.target, family, mask[None, :], learn, starts=[own])[0]
-                for share, mask, own in each
-            ]
-        else:
-            found = solve(targets, family, masks, learn, starts=starts)
+    else:
+        family = null_family(family)
+        starts = [family.starts(mask)] * len(shares)
+    if batch.targets is not None:
+        masks = np.tile(mask, (len(shares), 1))
+        found = solve(batch.targets, family, masks, learn, starts=starts)
+    else:
+        found = [
+            solve(share.target, family, mask[None, :], learn, starts=[own])[0]
+            for share, own in zip(shares, starts, strict=True)
+        ]
     return [one._replace(inputs=integrated.inputs) for one in found]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,9 +14,11 @@ from gpproj.inference.low_rank import LowRankPrior
 from gpproj.inference.sites import DensePrior, Prior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Host, to_host
+from gpproj.linalg import Host, like, namespace, to_host
+from gpproj.projection.dense import Conditioned as Lanewise
 from gpproj.projection.dense import conditioned
-from gpproj.reference import Target
+from gpproj.projection.solving import Projection
+from gpproj.reference import Target, Targets
 
 
 def condition_on_data(
@@ -60,6 +64,14 @@ def condition_on_data(
     if problem.method == "exact":
         return _given_sites(prior, target)
     return condition_prior(problem, likelihood, prior)
+
+
+def conditioned_together(targets: Targets, projections: Sequence[Projection]) -> Lanewise:
+    """Condition submodels of Gaussian targets, each on the sites of its own, in one batch."""
+    X = targets.X
+    parameters = like(np.stack([one.parameters for one in projections]), X)
+    masks = namespace(X).asarray(np.stack([one.active for one in projections]), device=X.device)
+    return conditioned(targets.each, projections[0].kernel, parameters, masks)
 
 
 def _given_sites(prior: Prior, target: Target) -> Conditioned:

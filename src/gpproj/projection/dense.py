@@ -124,7 +124,7 @@ class Conditioned(NamedTuple):
     """`(b,)`."""
 
 
-def conditioned(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
+def conditioned(target: One, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
     """Condition submodels on the sites of the target, for all lanes at once."""
     return _conditioned(target, *_prior(target, kernel, parameters, mask))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpproj.data import Columns, new_inputs
-from gpproj.inference import Problem
+from gpproj.inference import Conditioned, Problem
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, namespace
 from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
-from gpproj.projection.conditioning import condition_on_data
+from gpproj.projection.conditioning import condition_on_data, conditioned_together
 from gpproj.projection.solving import Projection
-from gpproj.reference import Reference, Share
+from gpproj.reference import Reference, Share, Targets
 
 
 class Part(NamedTuple):
@@ -153,19 +153,54 @@ def submodel_of(
     )
 
 
-def part_of(
-    problem: Problem, share: Share, projection: Projection, positions: tuple[int, ...]
-) -> Part:
-    """Condition a learned submodel on the data and keep what prediction needs."""
-    target, d = share.target, int(share.target.X.shape[1])
-    state = condition_on_data(
-        problem,
-        share.likelihood,
-        target,
-        projection.kernel,
-        projection.parameters,
-        projection.active,
+def parts_of(
+    problem: Problem,
+    shares: Sequence[Share],
+    targets: Targets | None,
+    projections: Sequence[Projection],
+    positions: tuple[int, ...],
+) -> list[Part]:
+    """Condition learned submodels on the data and keep what prediction needs.
+
+    Parameters
+    ----------
+    problem : Problem
+    shares : sequence of Share
+        Of the clusters.
+    targets : Targets or None
+        Of all of them, on a device.
+    projections : sequence of Projection
+        One for each of them.
+    positions : tuple of int
+        Inputs, in the order the user knows them.
+    """
+    pairs = list(zip(shares, projections, strict=True))
+    own: Iterable[tuple[Array, Array]]
+    if targets is not None and problem.method == "exact":
+        given = conditioned_together(targets, projections)
+        own = zip(given.coefficients, given.root, strict=True)
+    else:
+        states = (_given(problem, share, one) for share, one in pairs)
+        own = ((state.coefficients, state.root) for state in states)
+    return [
+        _part(share, one, positions, *made) for (share, one), made in zip(pairs, own, strict=True)
+    ]
+
+
+def _given(problem: Problem, share: Share, one: Projection) -> Conditioned:
+    return condition_on_data(
+        problem, share.likelihood, share.target, one.kernel, one.parameters, one.active
     )
+
+
+def _part(
+    share: Share,
+    projection: Projection,
+    positions: tuple[int, ...],
+    coefficients: Array,
+    root: Array,
+) -> Part:
+    target, d = share.target, int(share.target.X.shape[1])
     extra = float(np.exp(projection.parameters[-1]))
     kernel = projection.kernel.with_log_parameters(projection.parameters[:-1], d)
     small = kernel.restricted(positions, d)
@@ -177,8 +212,8 @@ def part_of(
         log_parameters=small.log_parameters(len(positions)),
         mask=projection.active[list(positions)],
         X=xp.take(support, chosen, axis=1),
-        coefficients=state.coefficients,
-        root=state.root,
+        coefficients=coefficients,
+        root=root,
         extra=extra + target.nugget,
     )
     return Part(share.weight, predictor, share.likelihood, extra)

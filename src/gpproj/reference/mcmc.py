@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def need_mcmc(what: str) -> None:
-    """Say how to install the samplers where they are missing."""
-    missing = [name for name in ("nutpie", "arviz") if find_spec(name) is None]
+def need_mcmc(what: str, *libraries: str) -> None:
+    """Say how to install the libraries where they are missing."""
+    missing = [name for name in libraries if find_spec(name) is None]
     if missing:
         raise ImportError(
             f"{what} needs {' and '.join(missing)}; install with: pip install 'gpproj[mcmc]'"
@@ -18,7 +18,7 @@ def need_mcmc(what: str) -> None:
 
 def arviz() -> Any:
     """Return the module, without the notices about its own future."""
-    need_mcmc("this")
+    need_mcmc("this", "arviz")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         import arviz as module

@@ -255,6 +255,11 @@ class Reference(Predictive):
         return Share(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
 
     @cached_property
+    def kept(self) -> dict[int, Any]:
+        """What submodels of so many clusters share on a device."""
+        return {}
+
+    @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:
         return {}
 

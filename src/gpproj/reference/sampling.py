@@ -110,7 +110,7 @@ def sample(
     >>> ref = gpproj.sample(X[:, 6:], y, draws=50, random_state=0)  # doctest: +SKIP
     >>> ref.posterior.posterior["lengthscale"].mean(("chain", "draw"))  # doctest: +SKIP
     """
-    need_mcmc("gpproj.sample")
+    need_mcmc("gpproj.sample", "nutpie", "arviz")
     check_count("chains", chains, 1)
     check_count("draws", draws, 4 * chains)
     check_count("tune", tune, 10)
