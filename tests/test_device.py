@@ -19,6 +19,8 @@ import pytest
 
 import gpproj
 from gpproj.cli import main
+from gpproj.inference import inducing
+from gpproj.inference.inducing import greedy, greedy_together
 from gpproj.kernels import Constant, ScikitLearn, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import (
@@ -589,3 +591,33 @@ def test_a_path_is_moved_with_its_reference():
             for one in (moved, path.with_clusters("draws"))
         )
     close(own.scores.log_density, other.scores.log_density, 1e-4)
+
+
+def test_inducing_points_of_many_submodels_are_those_of_each():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    X[:, 3] = rng.integers(0, 3, 300)  # three points are enough
+    masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]], dtype=bool)
+    kernels = [Constant(0.4) + SquaredExponential(1.0, [size] * 4) for size in (0.3, 0.5, 1.0, 2.0)]
+    found = greedy_together(kernels, torch.tensor(X), masks, 40)
+    expected = [greedy(own, X, mask, 40) for own, mask in zip(kernels, masks, strict=True)]
+    assert [one.tolist() for one in found] == [one.tolist() for one in expected]
+    assert [len(one) for one in found][2:] == [3, 40]
+
+
+def test_points_are_chosen_once_for_all_lanes_of_a_batch(monkeypatch):
+    reference, called = make_reference("sparse", device="cpu"), []
+
+    def counted(kernels, *rest):
+        called.append(len(kernels))
+        return greedy_together(kernels, *rest)
+
+    monkeypatch.setattr(inducing, "greedy_together", counted)
+    masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
+    points = reference.target.inducing
+    points.choose(masks)
+    own = make_reference("sparse").target.inducing
+    for mask in masks:
+        np.testing.assert_array_equal(points.points(mask).numpy(), own.points(mask))
+    points.choose(masks)
+    assert called == [2]

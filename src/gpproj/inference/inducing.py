@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
-from gpproj.linalg import Array, Host, like, to_host
+from gpproj.linalg import Array, Host, is_numpy, like, namespace, to_host
 
 SparseMethod = Literal["vfe", "fitc"]
 Selection = Literal["greedy", "kmeans"]
@@ -137,6 +138,22 @@ class Inducing:
             self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count, GREEDY)
         return self._chosen[key]
 
+    def choose(self, masks: NDArray[np.bool_]) -> None:
+        """Choose the points of many submodels, `(c, d)`, on a device all at once."""
+        if self.given or self.selection != "greedy" or is_numpy(self.X):
+            return
+        new = {mask.tobytes(): mask for mask in masks if mask.any()}
+        new = {key: mask for key, mask in new.items() if key not in self._chosen}
+        if len(new) < 2:
+            return
+        pool = _pool(self.X)
+        count = min(self.most or self.count, int(pool.shape[0]))
+        kernels = [_shortened(self.kernel, mask) for mask in new.values()]
+        every = greedy_together(kernels, pool, np.stack(list(new.values())), min(count, GREEDY))
+        for key, rows in zip(new, every, strict=True):
+            rows = _completed(rows, min(count, GREEDY), count, int(pool.shape[0]))
+            self._chosen[key] = _take(pool, rows)
+
 
 def _shortened(kernel: Kernel, mask: NDArray[np.bool_]) -> Kernel:
     """Return the kernel with half its length-scales, and none much longer than the data.
@@ -174,19 +191,33 @@ def chosen(
         How many of them are chosen one by one; the others are spread evenly over the rows. Fewer
         than `count` come back where those that were chosen are enough.
     """
-    pool = to_host(X)
-    if len(pool) > POOL:
-        pool = pool[np.linspace(0, len(pool) - 1, POOL).astype(np.intp)]
+    pool = to_host(_pool(X))
     count = min(count, len(pool))
     if selection == "kmeans":
         return like(_centres(pool, mask, count), X)
     wanted = count if first is None else min(count, first)
     rows = greedy(kernel, pool, mask, wanted)
-    if len(rows) == wanted < count:
-        others = np.setdiff1d(np.arange(len(pool)), rows)
-        spread = np.linspace(0, len(others) - 1, count - len(rows)).astype(np.intp)
-        rows = np.concatenate([rows, others[spread]])
-    return like(pool[rows], X)
+    return like(pool[_completed(rows, wanted, count, len(pool))], X)
+
+
+def _pool(X: Array) -> Array:
+    """Return the rows that points are chosen from."""
+    n = int(X.shape[0])
+    return X if n <= POOL else _take(X, np.linspace(0, n - 1, POOL).astype(np.intp))
+
+
+def _take(X: Array, rows: NDArray[np.intp]) -> Array:
+    xp = namespace(X)
+    return xp.take(X, xp.asarray(rows, device=X.device), axis=0)
+
+
+def _completed(rows: NDArray[np.intp], wanted: int, count: int, n: int) -> NDArray[np.intp]:
+    """Return rows with others, spread evenly, up to a count; as they are if they are enough."""
+    if not len(rows) == wanted < count:
+        return rows
+    others = np.setdiff1d(np.arange(n), rows)
+    spread = np.linspace(0, len(others) - 1, count - len(rows)).astype(np.intp)
+    return np.concatenate([rows, others[spread]])
 
 
 def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
@@ -227,6 +258,47 @@ def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDAr
         left = np.maximum(left - factor[k] ** 2, 0.0)
         left[row] = 0.0
     return np.array(rows, dtype=np.intp)
+
+
+def greedy_together(
+    kernels: Sequence[Kernel], X: Array, masks: NDArray[np.bool_], count: int
+) -> list[NDArray[np.intp]]:
+    """Do the same for many kernels of one structure, `c` of them, in one batch on a device.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    X : array `(n, d)`
+    masks : bool array `(c, d)`
+    count : int
+    """
+    xp, (n, d), first = namespace(X), (int(size) for size in X.shape), kernels[0]
+    theta = like(np.stack([kernel.log_parameters(d) for kernel in kernels]), X)
+    mask = xp.asarray(masks, device=X.device)
+    places = xp.arange(n, device=X.device)[None, :]
+    left = first.diagonal(theta, X, mask)
+    enough = ENOUGH * xp.max(left, axis=1)
+    alive = enough == enough
+    factor = xp.zeros((len(kernels), count, n), dtype=X.dtype, device=X.device)
+    rows, taken = [], []
+    for k in range(count):
+        row = xp.argmax(left, axis=1)
+        here = xp.astype(places == row[:, None], X.dtype)
+        most = xp.sum(left * here, axis=1)
+        alive = alive & (most > enough) if k else alive
+        rows.append(row)
+        taken.append(alive)
+        alive = alive & (most > 0.0)
+        column = first.cross(theta, xp.take(X, row, axis=0)[:, None, :], X, mask)[:, 0, :]
+        before = factor[:, :k, :]
+        known = (xp.matrix_transpose(before @ here[:, :, None]) @ before)[:, 0, :]
+        scale = xp.sqrt(xp.where(alive, most, xp.ones_like(most)))[:, None]
+        own = xp.where(alive[:, None], (column - known) / scale, xp.zeros_like(column))
+        factor[:, k, :] = own
+        left = xp.maximum(left - own**2, xp.zeros_like(left)) * (1.0 - here)
+    every = to_host(xp.stack(rows, axis=1)).astype(np.intp)
+    some = to_host(xp.stack(taken, axis=1)) > 0.0
+    return [own[these] for own, these in zip(every, some, strict=True)]
 
 
 def _centres(X: Host, mask: NDArray[np.bool_], count: int) -> Host:

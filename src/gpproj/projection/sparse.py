@@ -229,15 +229,21 @@ def _evaluate(
 
 def _prior(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Features, Array]:
     """Return Phi of a batch, and `extra + eps`, `(b, 1)`."""
-    xp = namespace(target.X)
+    X = target.X
+    xp = namespace(X)
     Z = xp.stack([target.points(one) for one in mask])
-    features = Features(kernel, parameters[:, :-1], target.X, Z, mask)
-    return features, like(np.exp(parameters[:, -1:]) + target.nugget, target.X)
+    extra = like(np.exp(parameters[:, -1:]) + target.nugget, X)
+    theta = parameters[:, :-1]
+    if not is_numpy(X):  # moved once, not by everybody who needs them
+        theta, mask = like(theta, X), xp.asarray(mask, device=X.device)
+    return Features(kernel, theta, X, Z, mask), extra
 
 
 def _lanes(target: Target, mask: Mask) -> Iterator[NDArray[np.intp]]:
     """Go through the lanes: one at a time on a processor, those with as many points on a device."""
     if is_numpy(target.X):
         return iter(np.arange(len(mask))[:, None])
+    assert target.inducing is not None
+    target.inducing.choose(mask)
     counts = np.array([int(target.points(one).shape[0]) for one in mask])
     return iter([np.flatnonzero(counts == count) for count in np.unique(counts)])
