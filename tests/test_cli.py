@@ -43,8 +43,8 @@ def calls(monkeypatch):
     """What the experiments were called with, for ones that do no work."""
     seen = []
 
-    def experiment(folder, repeats=None, n_jobs=None):
-        seen.append((folder, repeats, n_jobs))
+    def experiment(folder, repeats=None, n_jobs=None, **more):
+        seen.append((folder, repeats, n_jobs, *more.values()))
         index = pd.Index(["x0", "x1"], name="input")
         return pd.DataFrame({"drop": [1.23456, 2.0], "converged": [True, False]}, index=index)
 
@@ -110,9 +110,17 @@ def test_reproduce_has_a_folder_for_each_experiment(command, calls, monkeypatch,
     for name, repeats in [("toy", 200), ("boston", 50), ("ablation", 10), ("pima", 20)]:
         done = command("reproduce", name)
         assert done.exit_code == 0, done.output
-        assert calls.pop() == (Path("experiments") / name, repeats, 1)
+        assert calls.pop()[:3] == (Path("experiments") / name, repeats, 1)
     done = command("reproduce", "crime", "--splits", 3)
     assert calls.pop()[1] == 3
+
+
+def test_real_data_can_be_reproduced_elsewhere_and_quickly(command, calls, tmp_path):
+    done = command("reproduce", "boston", "--quick", "--device", "cuda")
+    assert done.exit_code == 0, done.output
+    assert calls.pop() == (Path("experiments") / "boston" / "quick", 3, 1, "cuda", True)
+    done = command("reproduce", "boston", "--quick", "--splits", 2, "--out", tmp_path)
+    assert calls.pop() == (tmp_path, 2, 1, None, True)
 
 
 def test_the_table_of_data_sets_takes_a_folder_alone(command, calls, tmp_path):
@@ -137,6 +145,8 @@ def test_every_experiment_has_a_name_on_the_command_line():
         (["reproduce", "table1", "--splits", "3"], "table1 has no use for --splits"),
         (["reproduce", "table1", "--realisations", "3"], "table1 has no use for --realisations"),
         (["reproduce", "table1", "--n-jobs", "2"], "table1 has no use for --n-jobs"),
+        (["reproduce", "toy", "--device", "cuda"], "toy has no use for --device"),
+        (["reproduce", "bike", "--quick"], "bike has no use for --quick"),
     ],
 )
 def test_bad_arguments_are_usage_errors(command, calls, arguments, seen):

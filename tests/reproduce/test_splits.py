@@ -102,3 +102,18 @@ def test_the_settings_are_the_papers():
         (150, 100),
         (400, 100),
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_three_splits_of_real_data_go_through_all_parts(tmp_path, data_dir, monkeypatch):
+    monkeypatch.setenv("GPPROJ_DATA", str(data_dir))
+    summary = reproduce_splits("boston", tmp_path, 3, quick=True)
+    table = pd.read_csv(tmp_path / "boston.csv")
+    assert table["split"].nunique() == 3
+    for curve in ("projection", "projection, weak prior", "projection, every draw"):
+        # Four good inputs lose little, and more than one does.
+        assert summary.loc[4, curve] > summary.loc[1, curve]
+        assert summary.loc[4, curve] > summary["reference"].dropna().iloc[0] - 0.5
+    every = table[table["curve"] == "all inputs, every draw"]
+    assert every["difference"].abs().max() < 0.01

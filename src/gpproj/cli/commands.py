@@ -72,6 +72,7 @@ REPEATS = {
 }
 """Data sets or splits of experiments; of the others 50."""
 SIMULATED = (Experiment.toy, Experiment.known_truth)
+SPLIT = (Experiment.boston, Experiment.automobile, Experiment.crime)
 COUNTED = (Experiment.table1,)
 """Nothing is repeated: they take a folder alone."""
 
@@ -264,6 +265,13 @@ def reproduce(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where boston, automobile and crime are projected: cuda, ..."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three splits of boston, ..., in minutes.")
+    ] = False,
 ) -> None:
     """Rerun an experiment of the paper, or one beside it; a folder gets tables and figures.
 
@@ -271,28 +279,43 @@ def reproduce(
     """
     from gpproj.reproduce import EXPERIMENTS
 
-    folder = Path("experiments") / experiment if out is None else out
-    title = str(experiment)
-    if experiment in COUNTED:
-        _refuse(
-            experiment,
-            realisations=realisations,
-            splits=splits,
-            n_jobs=None if n_jobs == 1 else n_jobs,
-        )
-        summary = EXPERIMENTS[experiment](folder)
-    else:
-        simulated = experiment in SIMULATED
-        unknown = {"splits": splits} if simulated else {"realisations": realisations}
-        _refuse(experiment, **unknown)
-        repeats = (realisations if simulated else splits) or REPEATS.get(experiment, 50)
-        summary = EXPERIMENTS[experiment](folder, repeats, n_jobs=n_jobs)
-        title += f": means over {repeats} repetitions"
+    given: dict[str, Any] = {
+        "realisations": realisations,
+        "splits": splits,
+        "n_jobs": None if n_jobs == 1 else n_jobs,
+        "device": device,
+        "quick": quick or None,
+    }
+    known = _options_of(experiment)
+    _refuse(experiment, {name: value for name, value in given.items() if name not in known})
+    settings: dict[str, Any] = {"n_jobs": n_jobs} if "n_jobs" in known else {}
+    if "quick" in known:
+        settings |= {"device": device, "quick": quick}
+    title, folder = str(experiment), Path("experiments") / experiment
+    if quick:
+        folder = folder / "quick"
+    if out is not None:
+        folder = out
+    counts = []
+    if known:
+        counts = [realisations or splits or (3 if quick else REPEATS.get(experiment, 50))]
+        title += f": means over {counts[0]} repetitions"
+    with one_line_errors():
+        summary = EXPERIMENTS[experiment](folder, *counts, **settings)
     console.print(table_of(title, summary))
     console.print(f"written to {folder}", highlight=False)
 
 
-def _refuse(experiment: Experiment, **options: int | None) -> None:
+def _options_of(experiment: Experiment) -> set[str]:
+    """Return the options that an experiment has a use for."""
+    if experiment in COUNTED:
+        return set()
+    if experiment in SIMULATED:
+        return {"realisations", "n_jobs"}
+    return {"splits", "n_jobs"} | ({"device", "quick"} if experiment in SPLIT else set())
+
+
+def _refuse(experiment: Experiment, options: dict[str, Any]) -> None:
     """Say which options an experiment has no use for, if any of them was given."""
     for name, value in options.items():
         if value is not None:

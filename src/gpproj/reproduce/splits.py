@@ -50,6 +50,9 @@ SETTINGS = {
     "crime": Setting("crime", 400, 20),
 }
 
+QUICK: dict[str, Any] = {"draws": 30, "tune": 100, "sizes": 4, "clusters": 5, "at": (1, 3)}
+"""What the quick mode has less of."""
+
 PAPER = {
     "projection": (BLUE, "-"),
     "projection, marginal likelihood": (BLUE, "--"),
@@ -312,6 +315,7 @@ def reproduce_splits(
     splits: int = 50,
     n_jobs: int | None = 1,
     device: str | None = None,
+    quick: bool = False,
 ) -> pd.DataFrame:
     """Run the experiment, and write `NAME.csv`, `NAME_needed.csv`, `NAME.png`, `NAME_beyond.png`.
 
@@ -326,6 +330,8 @@ def reproduce_splits(
         Splits that run at the same time.
     device : str, optional
         Where projections are computed, such as "cuda": every draw by itself takes hours otherwise.
+    quick : bool
+        Fewer draws and smaller sizes, to see in minutes that all works.
 
     Returns
     -------
@@ -335,6 +341,8 @@ def reproduce_splits(
     import pandas as pd
 
     setting, finished = SETTINGS[name], folder / "finished"
+    if quick:
+        setting = setting._replace(**QUICK)
     finished.mkdir(parents=True, exist_ok=True)
     work = partial(rows_of, setting, finished, device=device)
     found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
