@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.reproduce import reproduce_splits, splits
-from gpproj.reproduce.splits import ALL_INPUTS, BEYOND, PAPER, WAYS, Setting
+from gpproj.reproduce import reproduce_splits, split_tables, splits
+from gpproj.reproduce.split_tables import BEYOND, PAPER
+from gpproj.reproduce.splits import ALL_INPUTS, WAYS, Setting
 
 pytest.importorskip("nutpie")
 
@@ -76,7 +77,7 @@ def test_what_every_curve_needs(written):
             "seconds": [1.0, 3.0, 3.0, 3.0],
         }
     )
-    assert splits.needed(raw).loc["ARD"].tolist() == [1.0, 3.0]
+    assert split_tables.needed(raw).loc["ARD"].tolist() == [1.0, 3.0]
 
 
 def test_the_lasso_puts_strong_inputs_first():
@@ -102,6 +103,45 @@ def test_the_settings_are_the_papers():
         (150, 100),
         (400, 100),
     ]
+
+
+def test_orders_are_compared_split_by_split(written):
+    rows = [
+        {"split": split, "curve": curve, "size": size, "log_density": value}
+        for split, curve, size, value in [
+            *((k, "projection", 0, 0.0) for k in range(4)),
+            *((k, "ARD", 0, 0.0) for k in range(4)),
+            *((k, "projection", 1, 10.0 * k + 1.0 + 0.1 * (-1) ** k) for k in range(4)),
+            *((k, "ARD", 1, 10.0 * k) for k in range(4)),
+        ]
+    ]
+    found = split_tables.paired(pd.DataFrame(rows)).loc["projection - ARD"]
+    assert (found["size"], found["mean"]) == (1, pytest.approx(1.0))
+    half = 1.96 * np.std([0.1, -0.1, 0.1, -0.1], ddof=1) / 2
+    assert found["high"] - found["mean"] == pytest.approx(half)
+    assert found["mean"] - found["low"] == pytest.approx(half)
+    written = pd.read_csv(written[0] / "boston_paired.csv", index_col="difference")
+    assert len(written) == 2 * len(split_tables.PAIRS)
+
+
+def test_suggestions_are_counted(written):
+    raw = pd.DataFrame(
+        {
+            "split": [0, 1, 2, 0, 1],
+            "curve": ["reference"] * 3 + ["suggested"] * 2,
+            "size": [9, 9, 9, 3, 5],
+            "difference": [0.0, 0.0, 0.0, -0.1, -0.3],
+            "difference_se": [0.0, 0.0, 0.0, 0.06, 0.1],
+        }
+    )
+    found = split_tables.suggested(raw)
+    assert found.loc["suggested"].tolist() == [3, 2, 1, 4.0, pytest.approx(-0.2)]
+    assert found.loc["suggested, not corrected", ["splits", "found", "within"]].tolist() == [
+        3,
+        0,
+        0,
+    ]
+    assert (written[0] / "boston_suggested.csv").exists()
 
 
 @pytest.mark.slow

@@ -19,13 +19,12 @@ import numpy as np
 
 import gpproj
 from gpproj.execute import run
-from gpproj.plots import BLUE, GREEN, GREY, ORANGE, PINK
 from gpproj.reproduce.figures import save
+from gpproj.reproduce.split_tables import BEYOND, PAPER, draw, needed, paired, suggested, summarise
 from gpproj.reproduce.stages import Made, Rows, kept_model, kept_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
 class Setting(NamedTuple):
@@ -53,33 +52,11 @@ SETTINGS = {
 QUICK: dict[str, Any] = {"draws": 30, "tune": 100, "sizes": 4, "clusters": 5, "at": (1, 3)}
 """What the quick mode has less of."""
 
-PAPER = {
-    "projection": (BLUE, "-"),
-    "projection, marginal likelihood": (BLUE, "--"),
-    "ARD": (ORANGE, "-"),
-    "ARD, marginal likelihood": (ORANGE, "--"),
-}
-"""Colour and line of the paper's curves: an order, and how its submodels are learned, which is by
-plain projection unless it says otherwise."""
-
-BEYOND = {
-    "projection, weak prior": (GREEN, "-"),
-    "projection, clusters": (GREEN, "--"),
-    "projection, every draw": (BLUE, "-"),
-    "ARD, weak prior": (PINK, "-"),
-    "KL, weak prior": (BLUE, ":"),
-    "lasso, weak prior": (GREY, "-"),
-}
-"""What gpproj adds: a prior of the submodels, mixtures, and other orders."""
-
 ALL_INPUTS = {"all inputs": None, "all inputs, clusters": 0, "all inputs, every draw": "draws"}
 """`clusters` of projections onto all inputs; 0 for as many as the setting says."""
 
 PREDICTED = 1000
 """New rows whose prediction is timed."""
-
-NEAR = 0.05
-"""Distance to the reference in mean log density that counts as having come to it."""
 
 
 class Split:
@@ -317,7 +294,12 @@ def reproduce_splits(
     device: str | None = None,
     quick: bool = False,
 ) -> pd.DataFrame:
-    """Run the experiment, and write `NAME.csv`, `NAME_needed.csv`, `NAME.png`, `NAME_beyond.png`.
+    """Run the experiment, and write tables and figures.
+
+    `NAME.csv` has the raw results, `NAME_paired.csv` the order of the projection against that of
+    the length-scales, `NAME_needed.csv` what every curve needs to come near the reference,
+    `NAME_suggested.csv` what became of the suggested sizes. `NAME.png` is the paper's figure, and
+    `NAME_beyond.png` has what gpproj adds.
 
     Parameters
     ----------
@@ -348,9 +330,14 @@ def reproduce_splits(
     found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
     raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
-    needed(raw).to_csv(folder / f"{name}_needed.csv", float_format="%.5g")
-    save(_draw(raw, PAPER), folder / f"{name}.png")
-    save(_draw(raw, BEYOND), folder / f"{name}_beyond.png")
+    for part, table in (
+        ("paired", paired(raw)),
+        ("needed", needed(raw)),
+        ("suggested", suggested(raw)),
+    ):
+        table.to_csv(folder / f"{name}_{part}.csv", float_format="%.5g")
+    save(draw(raw, PAPER), folder / f"{name}.png")
+    save(draw(raw, BEYOND), folder / f"{name}_beyond.png")
     return summarise(raw)
 
 
@@ -363,49 +350,3 @@ def rows_of(setting: Setting, folder: Path, seed: int, device: str | None = None
         file = split.folder / f"{part.replace(', ', '_').replace(' ', '-')}.npz"
         rows += kept_rows(file, [part, list(setting), seed], partial(make, split))
     return rows
-
-
-def summarise(raw: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over splits of every curve at every size."""
-    table = raw.pivot_table(index="size", columns="curve", values="log_density")
-    return table[[curve for curve in ("reference", *PAPER, *BEYOND) if curve in table]]
-
-
-def needed(raw: pd.DataFrame) -> pd.DataFrame:
-    """Return how many inputs every curve needs to come near the reference, and what it takes.
-
-    `inputs` is the first size whose mean log density is within `NEAR` of the reference's; missing
-    where no size is.
-    """
-    import pandas as pd
-
-    table = summarise(raw)
-    full = float(table["reference"].dropna().iloc[-1])
-    found = {}
-    for curve in table.columns[1:]:
-        enough = table[curve].dropna() >= full - NEAR
-        found[curve] = {
-            "inputs": float(enough.idxmax()) if enough.any() else np.nan,
-            "seconds": raw.loc[raw["curve"] == curve, "seconds"].mean(),
-        }
-    return pd.DataFrame(found).T.rename_axis("curve")
-
-
-def _draw(raw: pd.DataFrame, curves: dict[str, tuple[str, str]]) -> Axes:
-    """Draw the mean test log densities with 95 % intervals, the reference as a dotted line."""
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
-    splits = raw["split"].nunique()
-    for curve, (colour, line) in curves.items():
-        grouped = raw[raw["curve"] == curve].groupby("size")["log_density"]
-        mean, half = grouped.mean(), 1.96 * grouped.std() / np.sqrt(splits)
-        ax.plot(mean.index, mean, label=curve, color=colour, linestyle=line)
-        if splits > 1:
-            ax.fill_between(mean.index, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
-    full = raw[raw["curve"] == "reference"]["log_density"].mean()
-    ax.axhline(full, color="black", linestyle=":", label="all inputs, sampled")
-    ax.set_xlabel("inputs")
-    ax.set_ylabel("mean test log density")
-    ax.legend(fontsize=8)
-    return ax

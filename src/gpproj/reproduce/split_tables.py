@@ -1,0 +1,129 @@
+"""Tables and figures of the experiment on real data, from its raw results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpproj.plots import BLUE, GREEN, GREY, ORANGE, PINK
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+PAPER = {
+    "projection": (BLUE, "-"),
+    "projection, marginal likelihood": (BLUE, "--"),
+    "ARD": (ORANGE, "-"),
+    "ARD, marginal likelihood": (ORANGE, "--"),
+}
+"""Colour and line of the paper's curves: an order, and how its submodels are learned, which is by
+plain projection unless it says otherwise."""
+
+BEYOND = {
+    "projection, weak prior": (GREEN, "-"),
+    "projection, clusters": (GREEN, "--"),
+    "projection, every draw": (BLUE, "-"),
+    "ARD, weak prior": (PINK, "-"),
+    "KL, weak prior": (BLUE, ":"),
+    "lasso, weak prior": (GREY, "-"),
+}
+"""What gpproj adds: a prior of the submodels, mixtures, and other orders."""
+
+PAIRS = (
+    ("projection", "ARD"),
+    ("projection, marginal likelihood", "ARD, marginal likelihood"),
+    ("projection, weak prior", "ARD, weak prior"),
+)
+"""Curves that differ in their order alone."""
+
+NEAR = 0.05
+"""Distance to the reference in mean log density that counts as having come to it."""
+
+
+def summarise(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over splits of every curve at every size."""
+    table = raw.pivot_table(index="size", columns="curve", values="log_density")
+    return table[[curve for curve in ("reference", *PAPER, *BEYOND) if curve in table]]
+
+
+def needed(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return how many inputs every curve needs to come near the reference, and what it takes.
+
+    `inputs` is the first size whose mean log density is within `NEAR` of the reference's; missing
+    where no size is.
+    """
+    import pandas as pd
+
+    table = summarise(raw)
+    full = float(table["reference"].dropna().iloc[-1])
+    found = {}
+    for curve in table.columns[1:]:
+        enough = table[curve].dropna() >= full - NEAR
+        found[curve] = {
+            "inputs": float(enough.idxmax()) if enough.any() else np.nan,
+            "seconds": raw.loc[raw["curve"] == curve, "seconds"].mean(),
+        }
+    return pd.DataFrame(found).T.rename_axis("curve")
+
+
+def paired(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return differences between orders split by split: their mean, with a 95 % interval."""
+    import pandas as pd
+
+    rows = []
+    for curve, other in PAIRS:
+        own, theirs = (
+            raw[raw["curve"] == one].pivot_table("log_density", "split", "size")
+            for one in (curve, other)
+        )
+        away = own - theirs
+        half = 1.96 * away.std() / np.sqrt(away.count())
+        for size in away.columns[1:]:  # without inputs there is no order
+            mean, width = away[size].mean(), half[size]
+            rows.append((f"{curve} - {other}", size, mean, mean - width, mean + width))
+    columns = ["difference", "size", "mean", "low", "high"]
+    return pd.DataFrame(rows, columns=columns).set_index("difference")
+
+
+def suggested(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return what became of the suggested sizes.
+
+    Of so many `splits` some had a size to suggest (`found`), and of those some submodels were
+    `within` two standard errors of the reference on the test rows.
+    """
+    import pandas as pd
+
+    found = {}
+    for curve in ("suggested", "suggested, not corrected"):
+        own = raw[raw["curve"] == curve]
+        within = own["difference"] > -2.0 * own["difference_se"]
+        found[curve] = {
+            "splits": raw["split"].nunique(),
+            "found": len(own),
+            "within": int(within.sum()),
+            "median_size": own["size"].median(),
+            "difference": own["difference"].mean(),
+        }
+    return pd.DataFrame(found).T.rename_axis("curve")
+
+
+def draw(raw: pd.DataFrame, curves: dict[str, tuple[str, str]]) -> Axes:
+    """Draw the mean test log densities with 95 % intervals, the reference as a dotted line."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
+    splits = raw["split"].nunique()
+    for curve, (colour, line) in curves.items():
+        grouped = raw[raw["curve"] == curve].groupby("size")["log_density"]
+        mean, half = grouped.mean(), 1.96 * grouped.std() / np.sqrt(splits)
+        ax.plot(mean.index, mean, label=curve, color=colour, linestyle=line)
+        if splits > 1:
+            ax.fill_between(mean.index, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
+    full = raw[raw["curve"] == "reference"]["log_density"].mean()
+    ax.axhline(full, color="black", linestyle=":", label="all inputs, sampled")
+    ax.set_xlabel("inputs")
+    ax.set_ylabel("mean test log density")
+    ax.legend(fontsize=8)
+    return ax
