@@ -36,6 +36,7 @@ from gpproj.linalg import (
 from gpproj.linalg import device as by_halves
 from gpproj.projection import clusters as clusters_module
 from gpproj.projection import dense, family_of, projecting, solve
+from gpproj.projection import sparse as by_points
 from gpproj.projection.objective import (
     negative_evidence,
     posterior_divergence,
@@ -621,3 +622,25 @@ def test_points_are_chosen_once_for_all_lanes_of_a_batch(monkeypatch):
         np.testing.assert_allclose(points.points(mask).numpy(), own.points(mask), rtol=1e-12)
     points.choose(masks)
     assert called == [2]
+
+
+def test_sparse_lanes_that_failed_are_done_again_with_patience(monkeypatch):
+    here, there = make_reference("sparse"), make_reference("sparse", device="cpu")
+    plain, seen = by_points._told, []
+
+    def failing(target, kernel, parameters, mask, objective):
+        told = plain(target, kernel, parameters, mask, objective)
+        seen.append((len(parameters), is_hopeful()))
+        if is_hopeful():
+            told[1] = np.inf
+        return told
+
+    monkeypatch.setattr(by_points, "_told", failing)
+    kernel, parameters, _ = candidates(here, 3)
+    masks = np.tile([True, True, False, True], (3, 1))
+    found = posterior_divergence(there.target, kernel, parameters, masks)
+    assert seen == [(3, True), (1, False)]
+    monkeypatch.undo()
+    expected = posterior_divergence(here.target, kernel, parameters, masks)
+    close(found.value, expected.value)
+    close(found.gradient, expected.gradient)

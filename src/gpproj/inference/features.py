@@ -27,7 +27,6 @@ from gpproj.linalg import (
     like,
     log_determinant,
     namespace,
-    to_host,
     transpose,
 )
 
@@ -164,7 +163,7 @@ class PullBack:
         self._total = own if self._total is None else self._total + own
         self._S = S if self._S is None else self._S + S
 
-    def total(self) -> Host:
+    def total(self) -> Array:
         """Return the gradient, `(b, p)`, or the slopes, `(b, d)`."""
         features = self._features
         S = transpose(features.root) @ self._S  # P'H
@@ -174,7 +173,7 @@ class PullBack:
         m = features.size
         identity = xp.eye(m, dtype=S.dtype, device=S.device)
         S = S + trace * ((JITTER + ROUNDING) / m * identity - JITTER / m**2)
-        return to_host(self._total - self._pulled(features._inner, S))
+        return self._total - self._pulled(features._inner, S)
 
     def _pulled(self, evaluation: Evaluation, G: Array) -> Array:
         return evaluation.slopes(G) if self._slopes else evaluation.pull_back(G)

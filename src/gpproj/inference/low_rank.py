@@ -121,4 +121,4 @@ class LowRankPrior:
             diagonal = diagonal - 2.0 * (w[here] * b[here])[None, :]
             total.add(rows, G_Phi - outer[None, :, :], diagonal, diagonal)
             trace += float(namespace(diagonal).sum(diagonal))
-        return total.total()[0], trace
+        return to_host(total.total())[0], trace

@@ -133,7 +133,7 @@ def _gradient(
         pull_back.add(rows, G_Phi, taken, taken)
     if vfe:
         slope = slope - found.loose / noise[:, 0] ** 2
-    return pull_back.total(), to_host(slope)
+    return to_host(pull_back.total()), to_host(slope)
 
 
 def inducing_gradient(problem: Problem, parameters: Host) -> Host:

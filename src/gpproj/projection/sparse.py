@@ -34,7 +34,17 @@ from gpproj.inference.features import (
     small,
 )
 from gpproj.kernels import Kernel, Mask
-from gpproj.linalg import Array, Host, flags, is_numpy, like, namespace, to_host, transpose
+from gpproj.linalg import (
+    Array,
+    Host,
+    flags,
+    hopeful,
+    is_numpy,
+    like,
+    namespace,
+    to_host,
+    transpose,
+)
 from gpproj.projection.values import Value
 from gpproj.reference import Target
 
@@ -58,7 +68,7 @@ def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mas
         for rows in features.blocks():
             G_Phi, diagonal = found.derivative(rows)
             total.add(rows, G_Phi, diagonal, diagonal)
-        slopes.append(total.total())
+        slopes.append(to_host(total.total()))
     return np.concatenate(slopes)
 
 
@@ -214,17 +224,34 @@ def _evaluate(
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
     for batch in _lanes(target, mask):
-        features, extra = _prior(target, kernel, parameters[batch], mask[batch])
-        found, total = objective(target, features, extra), features.pull_back()
-        trace = like(0.0, target.X)
-        for rows in features.blocks():
-            G_Phi, diagonal = found.derivative(rows)
-            total.add(rows, G_Phi, diagonal, diagonal)
-            trace = trace + namespace(diagonal).sum(diagonal, axis=-1)
-        value[batch] = np.where(flags(found.failed), np.inf, to_host(found.value))
-        gradient[batch, :-1] = total.total()
-        gradient[batch, -1] = to_host(trace) * np.exp(parameters[batch, -1])
+        with hopeful():
+            told = _told(target, kernel, parameters[batch], mask[batch], objective)
+        failed = batch[~np.isfinite(told[:, 0])]
+        if failed.size and not is_numpy(target.X):  # once more, with patience
+            again = _told(target, kernel, parameters[failed], mask[failed], objective)
+            told[~np.isfinite(told[:, 0])] = again
+        value[batch], gradient[batch] = told[:, 0], told[:, 1:]
     return Value(value, gradient)
+
+
+def _told(
+    target: Target,
+    kernel: Kernel,
+    parameters: Host,
+    mask: Mask,
+    objective: type[_Divergence] | type[_SiteEvidence],
+) -> Host:
+    """Return value and gradient of some lanes, `(b, 1 + p)`: one transfer from a device."""
+    features, extra = _prior(target, kernel, parameters, mask)
+    found, total = objective(target, features, extra), features.pull_back()
+    xp, trace = namespace(target.X), like(0.0, target.X)
+    for rows in features.blocks():
+        G_Phi, diagonal = found.derivative(rows)
+        total.add(rows, G_Phi, diagonal, diagonal)
+        trace = trace + xp.sum(diagonal, axis=-1)
+    value = xp.where(found.failed, xp.full_like(found.value, np.inf), found.value)
+    slope = trace * like(np.exp(parameters[:, -1]), target.X)
+    return to_host(xp.concat([value[:, None], total.total(), slope[:, None]], axis=1))
 
 
 def _prior(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Features, Array]:
