@@ -61,7 +61,7 @@ def table_of(title: str, frame: pd.DataFrame) -> Table:
     table = Table(str(frame.index.name), title=title)
     for column in frame.columns:
         numeric = frame[column].dtype.kind == "f"
-        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
+        table.add_column(str(column).replace("_", " "), justify="right" if numeric else "left")
     for row in frame.itertuples():
         table.add_row(*(escape(shown(value)) for value in row))
     return table

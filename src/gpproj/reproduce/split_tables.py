@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,13 @@ def summarise(raw: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over splits of every curve at every size."""
     table = raw.pivot_table(index="size", columns="curve", values="log_density")
     return table[[curve for curve in ("reference", *PAPER, *BEYOND) if curve in table]]
+
+
+def shown(raw: pd.DataFrame, sizes: Sequence[int]) -> pd.DataFrame:
+    """Return the same at some sizes, one row for each curve; the reference has all inputs."""
+    table = summarise(raw)
+    table["reference"] = table["reference"].dropna().iloc[-1]
+    return table.loc[[size for size in sizes if size in table.index]].T
 
 
 def needed(raw: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ import numpy as np
 import gpproj
 from gpproj.execute import run
 from gpproj.reproduce.figures import save
-from gpproj.reproduce.split_tables import BEYOND, PAPER, draw, needed, paired, suggested, summarise
+from gpproj.reproduce.split_tables import BEYOND, PAPER, draw, needed, paired, shown, suggested
 from gpproj.reproduce.stages import Made, Rows, kept_model, kept_rows
 
 if TYPE_CHECKING:
@@ -318,7 +318,8 @@ def reproduce_splits(
     Returns
     -------
     DataFrame
-        Mean test log density over the splits: one row for each size, one column for each curve.
+        Mean test log density over the splits: one row for each curve, one column for each of some
+        sizes.
     """
     import pandas as pd
 
@@ -338,7 +339,7 @@ def reproduce_splits(
         table.to_csv(folder / f"{name}_{part}.csv", float_format="%.5g")
     save(draw(raw, PAPER), folder / f"{name}.png")
     save(draw(raw, BEYOND), folder / f"{name}_beyond.png")
-    return summarise(raw)
+    return shown(raw, setting.at)
 
 
 def rows_of(setting: Setting, folder: Path, seed: int, device: str | None = None) -> Rows:
