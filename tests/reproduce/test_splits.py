@@ -128,20 +128,17 @@ def test_orders_are_compared_split_by_split(written):
 def test_suggestions_are_counted(written):
     raw = pd.DataFrame(
         {
-            "split": [0, 1, 2, 0, 1],
-            "curve": ["reference"] * 3 + ["suggested"] * 2,
-            "size": [9, 9, 9, 3, 5],
-            "difference": [0.0, 0.0, 0.0, -0.1, -0.3],
-            "difference_se": [0.0, 0.0, 0.0, 0.06, 0.1],
+            "split": [0, 1, 2, 2, 0, 1],
+            "curve": ["projection, every draw"] * 4 + ["suggested"] * 2,
+            "size": [9, 9, 9, 8, 3, 5],
+            "difference": [0.0, 0.0, 0.1, -0.8, -0.1, -0.3],
+            "difference_se": [0.0, 0.0, 0.02, 0.01, 0.06, 0.1],
         }
     )
     found = split_tables.suggested(raw)
-    assert found.loc["suggested"].tolist() == [3, 2, 1, 4.0, pytest.approx(-0.2)]
-    assert found.loc["suggested, not corrected", ["splits", "found", "within"]].tolist() == [
-        3,
-        0,
-        0,
-    ]
+    assert found.loc["suggested"].tolist() == [3, 2, 1, 4.0, 2, pytest.approx(-0.1)]
+    other = found.loc["suggested, not corrected"]
+    assert other[["splits", "found", "found_within", "within"]].tolist() == [3, 0, 0, 1]
     assert (written[0] / "boston_suggested.csv").exists()
 
 
