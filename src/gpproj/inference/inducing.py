@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
-from gpproj.linalg import Array, Host, is_numpy, like, namespace, to_host
+from gpproj.linalg import Array, Host, is_numpy, like, namespace, on_device, to_host
 
 SparseMethod = Literal["vfe", "fitc"]
 Selection = Literal["greedy", "kmeans"]
@@ -21,6 +21,9 @@ POOL = 4000
 
 ENOUGH = 1e-6
 """Share of the largest prior variance that inducing points may leave: no more are chosen then."""
+
+TOGETHER = 256
+"""Submodels whose points are chosen at once on a device: a gigabyte."""
 
 GREEDY = 128
 """Points of a submodel that are chosen one by one: candidates are many, and later points matter
@@ -123,9 +126,14 @@ class Inducing:
         Z = chosen(self.selection, kernel, self.X, mask, self.most or self.count)
         return replace(self, Z=Z, kernel=kernel, _chosen={})
 
-    def moved(self, Z: Array, X: Array) -> Inducing:
-        """Return the same points elsewhere, to choose from the same rows elsewhere."""
-        return replace(self, Z=Z, X=X, _chosen={})
+    def moved(self, Z: Array) -> Inducing:
+        """Return other points."""
+        return replace(self, Z=Z, _chosen={})
+
+    def on(self, device: str, X: Array) -> Inducing:
+        """Return the same points on a device, those of submodels too; X are the rows there."""
+        own = {key: on_device(points, device) for key, points in self._chosen.items()}
+        return replace(self, Z=on_device(self.Z, device), X=X, _chosen=own)
 
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`, chosen once."""
@@ -133,23 +141,28 @@ class Inducing:
             return self.Z
         key = np.asarray(mask).tobytes()
         if key not in self._chosen:
+            self.choose(np.asarray(mask)[None, :])
+        if key not in self._chosen:
             count = (self.most or self.count) if np.any(mask) else 1
             kernel = _shortened(self.kernel, mask)
             self._chosen[key] = chosen(self.selection, kernel, self.X, mask, count, GREEDY)
         return self._chosen[key]
 
     def choose(self, masks: NDArray[np.bool_]) -> None:
-        """Choose the points of many submodels, `(c, d)`, on a device all at once."""
+        """Choose the points of submodels, `(c, d)`, on a device: all of them at once."""
         if self.given or self.selection != "greedy" or is_numpy(self.X):
             return
         new = {mask.tobytes(): mask for mask in masks if mask.any()}
         new = {key: mask for key, mask in new.items() if key not in self._chosen}
-        if len(new) < 2:
+        if not new:
             return
-        pool = _pool(self.X)
+        pool, wanted = _pool(self.X), list(new.values())
         count = min(self.most or self.count, int(pool.shape[0]))
-        kernels = [_shortened(self.kernel, mask) for mask in new.values()]
-        every = greedy_together(kernels, pool, np.stack(list(new.values())), min(count, GREEDY))
+        every: list[NDArray[np.intp]] = []
+        for first in range(0, len(wanted), TOGETHER):
+            some = wanted[first : first + TOGETHER]
+            kernels = [_shortened(self.kernel, mask) for mask in some]
+            every += greedy_together(kernels, pool, np.stack(some), min(count, GREEDY))
         for key, rows in zip(new, every, strict=True):
             rows = _completed(rows, min(count, GREEDY), count, int(pool.shape[0]))
             self._chosen[key] = _take(pool, rows)

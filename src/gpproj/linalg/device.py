@@ -119,7 +119,7 @@ def squared(root: Array) -> Array:
 
 
 def times_lower(matrix: Array, lower: Array) -> Array:
-    """Return `A L` for lower triangular L of torch arrays, without a quarter of the zeros."""
+    """Return `A L` for lower triangular L of torch arrays, without half of its zeros."""
     import torch
 
     n = int(matrix.shape[-1])

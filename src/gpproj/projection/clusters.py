@@ -16,8 +16,9 @@ from gpproj.projection.solving import Learn, Projection, solve
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
 from gpproj.reference import Clusters, Draws, Reference, Share, Targets, side_by_side
 
-NUMBERS = 2**27
-"""In the covariances of clusters that go into one batch on a device: a gigabyte."""
+NUMBERS = 2**25
+"""In the covariances of clusters that go into one batch on a device: a quarter of a gigabyte, of
+which there are three as long as they are kept."""
 
 
 def project_clusters(

@@ -78,23 +78,25 @@ class Family:
         return prior_of(self.prior, self.kernel, self.units, ("extra_variance",))
 
     def alike(self, other: Family) -> bool:
-        """Say whether both have the same bounds and priors but for rounding.
+        """Say whether both have the same structure and prior, and units that differ by rounding.
 
         So it is for all data that were standardised.
         """
-        d, others = len(self.units.inputs), len(other.units.inputs)
-        same = d == others and self.kernel.parameters(d) == other.kernel.parameters(d)
-        if not same or self.prior != other.prior:
+        if self._structure != other._structure or self.prior != other.prior:
             return False
         mine, theirs = (np.append(one.units.inputs, one.units[1:]) for one in (self, other))
-        return bool(np.allclose(mine, theirs, rtol=1e-6))
+        return bool(np.allclose(mine, theirs, rtol=1e-6, atol=0.0))
+
+    @property
+    def _structure(self) -> Kernel:
+        """The kernel with all parameters one."""
+        d = len(self.units.inputs)
+        return self.kernel.with_log_parameters(np.zeros(len(self.kernel.parameters(d))), d)
 
     @property
     def identity(self) -> str:
         """Structure and prior in words: equal for families of the same submodels."""
-        d = len(self.units.inputs)
-        count = len(self.kernel.parameters(d))
-        return repr((self.kernel.with_log_parameters(np.zeros(count), d), self.log_prior))
+        return repr((self._structure, self.log_prior))
 
     def starts(self, mask: NDArray[np.bool_]) -> Host:
         """Return starts for the inputs that are in, `(s, p)`.

@@ -148,7 +148,7 @@ def project_subsets(
 def project_side_by_side(
     references: Sequence[Reference],
     families: Sequence[Family],
-    subsets: Sequence[Sequence[tuple[int, ...]]],
+    subsets: Sequence[tuple[int, ...]],
 ) -> list[list[Projection]] | None:
     """Return the projections of several references, all in one batch; None where none is made.
 
@@ -157,22 +157,22 @@ def project_side_by_side(
     references : sequence of Reference
     families : sequence of Family
         Of each of them.
-    subsets : sequence of sequences of tuples of int
-        Of each of them, none empty.
+    subsets : sequence of tuples of int
+        Of all of them.
     """
     first = families[0]
-    d = references[0].training.d
-    pairs = zip(references, subsets, strict=True)
-    masks = [masks_of(own, d) & np.asarray(one.training.varying) for one, own in pairs]
-    together = np.concatenate(masks)
-    same = all(one.alike(first) for one in families) and bool(together.any(axis=1).all())
-    targets = side_by_side([one.target for one in references]) if same else None
-    if targets is None:
+    if not all(one.alike(first) for one in families):
         return None
-    owner = np.repeat(np.arange(len(masks)), [len(own) for own in masks])
-    starts = [own.starts(mask) for own, few in zip(families, masks, strict=True) for mask in few]
-    found = solve(targets.at(owner), first, together, starts=starts)
-    return [[found[place] for place in np.flatnonzero(owner == one)] for one in range(len(masks))]
+    asked = masks_of(subsets, len(first.units.inputs))
+    masks = np.concatenate([asked & np.asarray(one.training.varying) for one in references])
+    targets = side_by_side([one.target for one in references])
+    if targets is None or not masks.any(axis=1).all():
+        return None
+    owner = np.repeat(np.arange(len(references)), len(asked))
+    own = [families[int(place)] for place in owner]
+    starts = [family.starts(mask) for family, mask in zip(own, masks, strict=True)]
+    found = solve(targets.at(owner), first, masks, starts=starts, boxes=[one.bounds for one in own])
+    return [found[place : place + len(asked)] for place in range(0, len(found), len(asked))]
 
 
 def check_learn(learn: str) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.optimise import Objective, Outcome, State, advance, begin, joined
+from gpproj.priors import Bounds
 from gpproj.projection.dense import Held
 from gpproj.projection.family import Family, null_family
 from gpproj.projection.objective import (
@@ -94,9 +95,9 @@ def objective_on(
     return lambda x, lanes: objective(x, np.zeros_like(lanes))
 
 
-def begin_in(family: Family, objective: Objective, starts: Host) -> State:
-    """Evaluate starts within the bounds of the family."""
-    return begin(objective, starts, *family.bounds, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
+def begin_in(box: Bounds, objective: Objective, starts: Host) -> State:
+    """Evaluate starts within bounds, `(p,)` or `(b, p)` each."""
+    return begin(objective, starts, *box, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
 
 
 def solve(
@@ -107,6 +108,7 @@ def solve(
     parent: Projection | None = None,
     warm: Place | None = None,
     starts: Sequence[Host] | None = None,
+    boxes: Sequence[Bounds] | None = None,
 ) -> list[Projection]:
     """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
 
@@ -125,6 +127,8 @@ def solve(
         Parameters of any other submodel of the family and the inputs it uses: one more start.
     starts : sequence of arrays `(s, p)`, optional
         The other starts of each subset; the family's own when left out.
+    boxes : sequence of Bounds, optional
+        The bounds of each subset; the family's own when left out.
 
     Returns
     -------
@@ -138,7 +142,10 @@ def solve(
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 
     objective = objective_of(target.at(candidate), family, masks[candidate], learn)
-    state = begin_in(family, objective, np.vstack(starts))
+    box = family.bounds
+    if boxes is not None:
+        box = Bounds(*(np.stack(side)[candidate] for side in zip(*boxes, strict=True)))
+    state = begin_in(box, objective, np.vstack(starts))
     evaluations = np.zeros(len(masks), dtype=int)
     for iterations, kept in STAGES:
         state = advance(objective, state, iterations)
@@ -202,7 +209,8 @@ def _best_begun(
     if not len(masks):
         return []
     owner = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
-    begun = begin_in(family, objective_of(target, family, masks[owner], learn), np.vstack(starts))
+    objective = objective_of(target, family, masks[owner], learn)
+    begun = begin_in(family.bounds, objective, np.vstack(starts))
     best = begun.keep(_best_of_each(owner, begun.value, 1)).apart()
     return [
         replace(state, evaluations=state.evaluations + len(own) - 1)

@@ -177,8 +177,10 @@ def parts_of(
     pairs = list(zip(shares, projections, strict=True))
     own: Iterable[tuple[Array, Array]]
     if targets is not None and problem.method == "exact":
-        given = conditioned_together(targets, projections)
-        own = zip(given.coefficients, given.root, strict=True)
+        given, xp = conditioned_together(targets, projections), namespace(targets.X)
+        # Copied: a view would keep, and pickle, those of all parts.
+        both = zip(given.coefficients, given.root, strict=True)
+        own = ((xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
     else:
         states = (_given(problem, share, one) for share, one in pairs)
         own = ((state.coefficients, state.root) for state in states)

@@ -276,7 +276,7 @@ def with_moved_points(
 
     def at(x: Host) -> Problem:
         Z = like(x[p:].reshape(shape), problem.X)
-        return replace(problem, inducing=inducing.moved(Z, inducing.X))
+        return replace(problem, inducing=inducing.moved(Z))
 
     def objective(x: Host, lanes: Any) -> tuple[Host, Host]:
         value, gradient = np.empty(len(x)), np.empty_like(x)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,21 @@ class Targets:
         return replace(self, owner=self.owner[lanes])
 
 
+class Kept(dict[int, Any]):
+    """Something on a device that can be made again: it does not travel with a pickle."""
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+        """Pickle as new."""
+        return Kept, ()
+
+
+def _alike(one: Target, first: Target) -> bool:
+    """Say whether two targets go into one batch."""
+    if is_numpy(one.X) or is_numpy(first.X) or one.inducing is not None:
+        return False
+    return bool(one.X.shape == first.X.shape and one.X.device == first.X.device)
+
+
 def side_by_side(targets: Sequence[Target]) -> Targets | None:
     """Return targets as one, a lane for each; None where they do not go into one batch.
 
@@ -82,8 +97,7 @@ def side_by_side(targets: Sequence[Target]) -> Targets | None:
         Of equally many rows and inputs, on a device, and without inducing points: others do not.
     """
     first = targets[0]
-    alike = all(one.X.shape == first.X.shape and one.inducing is None for one in targets)
-    if is_numpy(first.X) or not alike:
+    if not all(_alike(one, first) for one in targets):
         return None
     xp = namespace(first.X)
 

@@ -23,7 +23,7 @@ from gpproj.inference import (
 )
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Covariance, Host, on_device
+from gpproj.linalg import Array, Covariance, Host
 from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
 from gpproj.priors import PriorLike
 from gpproj.reference.draws import (
@@ -34,6 +34,7 @@ from gpproj.reference.draws import (
     integrate,
     weighted_leave_one_out,
 )
+from gpproj.reference.lanes import Kept
 from gpproj.reference.target import Share, Target, target_of
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class Reference(Predictive):
         """
         training, inducing = self.training.to(device), self.problem.inducing
         if inducing is not None:
-            inducing = inducing.moved(on_device(inducing.Z, device), training.X)
+            inducing = inducing.on(device, training.X)
         problem = replace(
             self.problem,
             X=training.X,
@@ -255,9 +256,9 @@ class Reference(Predictive):
         return Share(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
 
     @cached_property
-    def kept(self) -> dict[int, Any]:
-        """What submodels of so many clusters share on a device."""
-        return {}
+    def kept(self) -> Kept:
+        """What the projections of so many clusters are held to, on a device: made once."""
+        return Kept()
 
     @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:

@@ -121,8 +121,9 @@ class Split:
     def path(self, curve: str) -> Made:
         """Return the path of a curve."""
         if curve not in self._paths:
-            draws = self.setting.draws, self.setting.tune, self.setting.sizes
-            self._paths[curve] = self.kept(curve, partial(WAYS[curve], self), *draws)
+            own = self.setting
+            settings = own.draws, own.tune, own.chains, own.sizes
+            self._paths[curve] = self.kept(curve, partial(WAYS[curve], self), *settings)
         return self._paths[curve]
 
     @cached_property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from gpproj.execute import check_jobs, run, run_in_batches
 from gpproj.kernels import Kernel
+from gpproj.linalg import is_numpy
 from gpproj.priors import PriorLike
 from gpproj.projection import (
     PRIOR,
@@ -22,6 +23,9 @@ from gpproj.search.linear import linear_leave_out
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NUMBERS = 2**27
+"""In the covariances of references that go into one batch on a device: a gigabyte."""
 
 
 @overload
@@ -59,10 +63,10 @@ def leave_input_out(
     Parameters
     ----------
     reference : Reference or sequence of Reference
-        References on a device, of equally many rows and the same kernel, are projected in one
-        batch.
+        References on a device go into one batch if they have equally many rows, the same inputs
+        and kernel, and the same units, as all standardised data have.
     n_jobs : int or None
-        Workers; -1 for all cores, None for what the configured backend says.
+        Workers; -1 for all cores, None for what the configured backend says. A batch has one.
     prior, kernel
         As for `gpproj.project`.
 
@@ -82,8 +86,8 @@ def leave_input_out(
     """
     import pandas as pd
 
-    if not isinstance(reference, Reference | LinearReference):
-        return _of_several(tuple(reference), n_jobs, prior, kernel)
+    if not isinstance(reference, Reference):
+        return _of_several(_references(reference), n_jobs, prior, kernel)
     if isinstance(reference, LinearReference):
         refuse_options(prior=prior, kernel=kernel)
         errors = linear_leave_out(reference, n_jobs)
@@ -107,19 +111,44 @@ def _remaining(reference: Reference) -> list[tuple[int, ...]]:
     return [tuple(k for k in everything if k != left) for left in everything]
 
 
+def _references(several: Any) -> tuple[Reference, ...]:
+    """Return references that were given as a sequence, or say what was given instead."""
+    found = tuple(several) if isinstance(several, Iterable) else ()
+    if not found or not all(isinstance(one, Reference) for one in found):
+        raise TypeError(f"reference must be a Reference or a sequence of them, got {several!r}")
+    return found
+
+
 def _of_several(
-    references: Sequence[Reference], n_jobs: int | None, prior: PriorLike, kernel: Kernel | None
+    references: tuple[Reference, ...],
+    n_jobs: int | None,
+    prior: PriorLike,
+    kernel: Kernel | None,
 ) -> pd.DataFrame:
     import pandas as pd
 
     check_jobs(n_jobs)
-    if any(isinstance(one, LinearReference) for one in references):
-        found = None
-    else:
-        families = [family_of(one, kernel, prior) for one in references]
-        found = project_side_by_side(references, families, [_remaining(one) for one in references])
-    if found is None:
-        own = partial(leave_input_out, prior=prior, kernel=kernel)
-        return pd.DataFrame(run(own, references, n_jobs)).reset_index(drop=True)
-    errors = [[one.projection_error for one in own] for own in found]
-    return pd.DataFrame(errors, columns=list(references[0].feature_names))
+    names = references[0].feature_names
+    rows: list[list[float]] = []
+    for batch in _batches(references):
+        families = [family_of(one, kernel, prior) for one in batch]
+        found = project_side_by_side(batch, families, _remaining(batch[0]))
+        if found is None:
+            break
+        rows += [[one.projection_error for one in own] for own in found]
+    if len(rows) == len(references):
+        return pd.DataFrame(rows, columns=list(names))
+    own = partial(leave_input_out, prior=prior, kernel=kernel)
+    return pd.DataFrame(run(own, references, n_jobs)).reset_index(drop=True)
+
+
+def _batches(references: tuple[Reference, ...]) -> list[tuple[Reference, ...]]:
+    """Return references in batches that a device has room for; none if they cannot go together."""
+    names = references[0].feature_names
+    for one in references:
+        if isinstance(one, LinearReference) or is_numpy(one.training.X):
+            return []
+        if one.feature_names != names:
+            return []
+    size = max(NUMBERS // references[0].training.n ** 2, 1)
+    return [references[first : first + size] for first in range(0, len(references), size)]
