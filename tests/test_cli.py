@@ -118,9 +118,11 @@ def test_reproduce_has_a_folder_for_each_experiment(command, calls, monkeypatch,
 def test_real_data_can_be_reproduced_elsewhere_and_quickly(command, calls, tmp_path):
     done = command("reproduce", "boston", "--quick", "--device", "cuda")
     assert done.exit_code == 0, done.output
-    assert calls.pop() == (Path("experiments") / "boston" / "quick", 3, 1, "cuda", True)
+    assert calls.pop() == (Path("experiments") / "boston" / "quick", 3, 1, "cuda", True, True)
     done = command("reproduce", "boston", "--quick", "--splits", 2, "--out", tmp_path)
-    assert calls.pop() == (tmp_path, 2, 1, None, True)
+    assert calls.pop() == (tmp_path, 2, 1, None, True, True)
+    done = command("reproduce", "boston", "--no-mixtures", "--out", tmp_path)
+    assert calls.pop() == (tmp_path, 50, 1, None, False, False)
 
 
 def test_the_table_of_data_sets_takes_a_folder_alone(command, calls, tmp_path):

@@ -74,7 +74,7 @@ def test_what_every_curve_needs(written):
         {
             "curve": ["reference", *["ARD"] * 3],
             "size": [9, 0, 1, 2],
-            "log_density": [-1.0, -2.0, -1.04, -1.0],
+            "difference": [0.0, -1.0, -0.04, 0.0],
             "seconds": [1.0, 3.0, 3.0, 3.0],
         }
     )
@@ -104,6 +104,19 @@ def test_the_settings_are_the_papers():
         (150, 100),
         (400, 100),
     ]
+
+
+def test_mixtures_are_spared_unless_they_are_there(written):
+    made, setting = [], Setting("boston", 40, 2, draws=12, tune=20, clusters=2, at=(1, 5))
+    X, y = gpproj.datasets.diabetes()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(gpproj.datasets, "boston", lambda: (X.loc[:79], y.loc[:79]))
+        patched.setattr(splits, "kept_rows", lambda file, *_: made.append(file.stem) or [])
+        for folder in (written[0] / "finished", written[0] / "elsewhere"):
+            folder.mkdir(exist_ok=True)
+            splits.rows_of(setting, folder, 0, mixtures=False)
+    every = [part.replace(", ", "_").replace(" ", "-") for part in splits.PARTS]
+    assert made == [*every, *every[: -len(splits.MIXTURES)]]
 
 
 def test_orders_are_compared_split_by_split(written):

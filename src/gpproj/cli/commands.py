@@ -272,6 +272,10 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Three splits of boston, ..., in minutes.")
     ] = False,
+    no_mixtures: Annotated[
+        bool,
+        typer.Option("--no-mixtures", help="Spare boston, ... what takes hours without a GPU."),
+    ] = False,
 ) -> None:
     """Rerun an experiment of the paper, or one beside it; a folder gets tables and figures.
 
@@ -285,12 +289,13 @@ def reproduce(
         "n_jobs": None if n_jobs == 1 else n_jobs,
         "device": device,
         "quick": quick or None,
+        "no_mixtures": no_mixtures or None,
     }
     known = _options_of(experiment)
     _refuse(experiment, {name: value for name, value in given.items() if name not in known})
     settings: dict[str, Any] = {"n_jobs": n_jobs} if "n_jobs" in known else {}
     if "quick" in known:
-        settings |= {"device": device, "quick": quick}
+        settings |= {"device": device, "quick": quick, "mixtures": not no_mixtures}
     title, folder = str(experiment), Path("experiments") / experiment
     if quick:
         folder = folder / "quick"
@@ -312,7 +317,9 @@ def _options_of(experiment: Experiment) -> set[str]:
         return set()
     if experiment in SIMULATED:
         return {"realisations", "n_jobs"}
-    return {"splits", "n_jobs"} | ({"device", "quick"} if experiment in SPLIT else set())
+    return {"splits", "n_jobs"} | (
+        {"device", "quick", "no_mixtures"} if experiment in SPLIT else set()
+    )
 
 
 def _refuse(experiment: Experiment, options: dict[str, Any]) -> None:

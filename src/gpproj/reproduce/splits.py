@@ -286,6 +286,9 @@ PARTS: dict[str, Callable[[Split], Iterator[dict[str, Any]]]] = {
 }
 """What is found out about every split, part by part."""
 
+MIXTURES = ("projection, clusters", "projection, every draw", "all inputs", "suggested")
+"""Parts that project many draws by themselves: hours without a GPU."""
+
 
 def reproduce_splits(
     name: str,
@@ -294,6 +297,7 @@ def reproduce_splits(
     n_jobs: int | None = 1,
     device: str | None = None,
     quick: bool = False,
+    mixtures: bool = True,
 ) -> pd.DataFrame:
     """Run the experiment, and write tables and figures.
 
@@ -315,6 +319,9 @@ def reproduce_splits(
         Where projections are computed, such as "cuda": every draw by itself takes hours otherwise.
     quick : bool
         Fewer draws and smaller sizes, to see in minutes that all works.
+    mixtures : bool
+        Whether to make submodels that are mixtures, and what depends on them; where they are
+        finished already they are shown in any case.
 
     Returns
     -------
@@ -328,7 +335,7 @@ def reproduce_splits(
     if quick:
         setting = setting._replace(**QUICK)
     finished.mkdir(parents=True, exist_ok=True)
-    work = partial(rows_of, setting, finished, device=device)
+    work = partial(rows_of, setting, finished, device=device, mixtures=mixtures)
     found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
     raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
@@ -343,12 +350,16 @@ def reproduce_splits(
     return shown(raw, setting.at)
 
 
-def rows_of(setting: Setting, folder: Path, seed: int, device: str | None = None) -> Rows:
+def rows_of(
+    setting: Setting, folder: Path, seed: int, device: str | None = None, mixtures: bool = True
+) -> Rows:
     """Return the rows of one split, those kept or new ones."""
     split = Split(setting, folder, seed, device)
     split.folder.mkdir(exist_ok=True)
     rows: Rows = []
     for part, make in PARTS.items():
         file = split.folder / f"{part.replace(', ', '_').replace(' ', '-')}.npz"
+        if part in MIXTURES and not mixtures and not file.exists():
+            continue
         rows += kept_rows(file, [part, list(setting), seed], partial(make, split))
     return rows
