@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +19,7 @@ from gpproj.projection.objective import (
     posterior_divergence,
     projection_error,
 )
+from gpproj.reference import Draws
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("gpu")
@@ -27,8 +29,8 @@ WAYS = {"exact": "auto", "sparse": gpproj.Sparse(30)}
 MANY_CALLS = recording.SEEN + 4
 
 
-def make_pair(gpu, inference, n=150):
-    rng = np.random.default_rng(0)
+def make_pair(gpu, inference, n=150, seed=0):
+    rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((n, INPUTS)), columns=list("abcdefgh"))
     y = np.sin(2 * X["a"]) + X["b"] + 0.5 * X["c"] + 0.3 * rng.standard_normal(n)
     kernel = Constant(0.3) + SquaredExponential(1.0, np.linspace(1.0, 6.0, INPUTS))
@@ -123,7 +125,7 @@ def test_recorded_evaluations_are_those_that_are_not(exact, lanes):
 
 def test_recordings_of_several_sizes_do_not_disturb_each_other(exact):
     target = exact.there.target
-    sizes = (2, 7, 20, 5)
+    sizes = (2, 7, 20, 11)
     expected = {
         lanes: posterior_divergence(exact.here.target, *candidates(exact.here, lanes))
         for lanes in sizes
@@ -132,6 +134,24 @@ def test_recordings_of_several_sizes_do_not_disturb_each_other(exact):
         for lanes in sizes:
             agree(posterior_divergence(target, *candidates(exact.here, lanes)), expected[lanes])
     assert len(target.replays._recorded) >= len(sizes)
+
+
+def test_clusters_in_one_batch_are_those_of_the_processor(exact):
+    logs = exact.here.draws.parameters + np.linspace(-0.2, 0.2, 6)[:, None]
+    there, here = (replace(one, draws=Draws.equal(logs)) for one in (exact.there, exact.here))
+    for inputs in (["a", "b"], ["a", "b", "c"], []):
+        found, expected = (gpproj.project(one, inputs, clusters="draws") for one in (there, here))
+        assert found.projection_error == pytest.approx(expected.projection_error, rel=1e-5)
+        close(found.log_density(exact.X, exact.y), expected.log_density(exact.X, exact.y), 1e-4)
+    (batch,) = there.kept.values()
+    assert batch.targets.replays._recorded
+
+
+def test_several_references_in_one_batch_are_those_of_the_processor(gpu):
+    pairs = [make_pair(gpu, "auto", seed=seed) for seed in range(3)]
+    found = gpproj.leave_input_out([one.there for one in pairs])
+    expected = np.stack([gpproj.leave_input_out(one.here) for one in pairs])
+    close(found.to_numpy(), expected, 1e-5)
 
 
 def test_what_was_returned_is_not_written_to_again(gpu):
