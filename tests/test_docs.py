@@ -255,3 +255,28 @@ def test_pictures_of_the_readme_are_there():
     shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", PAGES["README.md"])
     assert shown
     assert all((ROOT / file).stat().st_size > 10_000 for file in shown)
+
+
+def rows_of(page: str, start: str) -> dict[str, list[str]]:
+    """Return the rows of the first table after a text, by their first cell."""
+    table = page[page.index(start) :].split("\n\n|")[1].split("\n\n")[0]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.split("\n")[2:]]
+    return {first: others for first, *others in cells}
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("boston", "learning, Boston:"), ("automobile", "and Automobile,")]
+)
+def test_the_reproduction_has_the_figures_of_the_experiments(name, start):
+    page = PAGES["docs/reproduction.md"].split("## Beyond the paper")[1]
+    folder = ROOT / "experiments" / name
+    raw = pd.read_csv(folder / f"{name}.csv")
+    means = raw.pivot_table(index="curve", columns="size", values="difference")
+    sizes = [size for size in (1, 2, 3, 5, 8, 13, 20) if means.loc["ARD"].notna().get(size, False)]
+    for curve, cells in rows_of(page, start).items():
+        own = [f"{means.loc[curve, size]:.2f}".replace("-0.00", "0.00") for size in sizes]
+        assert cells == own, curve
+    counted = pd.read_csv(folder / f"{name}_suggested.csv")[["splits", "found", "found_within"]]
+    for row, rule in zip(counted.itertuples(index=False), ("corrected", "plain"), strict=True):
+        told = " | ".join(f"{number:.0f}" for number in row)
+        assert f"| {name.capitalize()} | {rule} | {told} |" in page
