@@ -638,6 +638,18 @@ def test_pickles_of_mixtures_hold_every_part_once():
     )
 
 
+def test_experiments_refuse_a_device_before_they_begin(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["gpproj", "reproduce", "boston", "--device", "nowhere", "--out", f"{tmp_path}/a"],
+    )
+    with pytest.raises(SystemExit):
+        main()
+    assert "device: 'nowhere' cannot be used here" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_path_is_moved_with_its_reference():
     X, y = make_data()
     path = gpproj.project_path(make_drawn(), ["a", "b"])

@@ -334,6 +334,8 @@ def reproduce_splits(
     setting, finished = SETTINGS[name], folder / "finished"
     if quick:
         setting = setting._replace(**QUICK)
+    if device is not None:
+        _try(device)
     finished.mkdir(parents=True, exist_ok=True)
     work = partial(rows_of, setting, finished, device=device, mixtures=mixtures)
     found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
@@ -348,6 +350,12 @@ def reproduce_splits(
     save(draw(raw, PAPER), folder / f"{name}.png")
     save(draw(raw, BEYOND), folder / f"{name}_beyond.png")
     return shown(raw, setting.at)
+
+
+def _try(device: str) -> None:
+    """Compute next to nothing on a device, so that one that cannot be used is refused at once."""
+    kernel, noise = gpproj.kernels.SquaredExponential(), gpproj.likelihoods.Gaussian(1.0)
+    gpproj.condition([[0.0], [1.0]], [0.0, 1.0], kernel, noise, device=device)
 
 
 def rows_of(
