@@ -168,3 +168,4 @@ def test_three_splits_of_real_data_go_through_all_parts(tmp_path, data_dir, monk
         assert summary.loc[curve, 3] > summary.loc["reference", 3] - 0.5
     every = table[table["curve"] == "all inputs, every draw"]
     assert every["difference"].abs().max() < 0.01
+    assert not (tmp_path / "finished").exists()  # which a full run goes on from

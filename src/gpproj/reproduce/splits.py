@@ -310,7 +310,8 @@ def reproduce_splits(
     ----------
     name : {"boston", "automobile", "crime"}
     folder : Path
-        Made if it is not there; draws, paths and scores are kept in `folder/finished`.
+        Made if it is not there; draws, paths and scores are kept in `folder/finished`, those of
+        the quick mode in `folder/finished_quickly`.
     splits : int
         Random splits; their seeds are 0, 1, ...
     n_jobs : int or None
@@ -333,7 +334,7 @@ def reproduce_splits(
 
     setting, finished = SETTINGS[name], folder / "finished"
     if quick:
-        setting = setting._replace(**QUICK)
+        setting, finished = setting._replace(**QUICK), folder / "finished_quickly"
     if device is not None:
         _try(device)
     finished.mkdir(parents=True, exist_ok=True)
