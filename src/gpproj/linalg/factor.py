@@ -144,15 +144,22 @@ def _factorise_lapack(
 
 
 def _assembled(matrix: Array, diagonal: Array | None, scale: Array | None) -> Array:
-    """Return `matrix * scale + diag(diagonal)` on a device, with one pass over the matrices."""
-    xp = namespace(matrix)
-    lanes, n = int(matrix.shape[0]), int(matrix.shape[1])
-    whole = xp.asarray(matrix, copy=True) if scale is None else matrix * scale
+    """Return `matrix * scale + diag(diagonal)` on a device."""
+    xp, (lanes, n, _) = namespace(matrix), matrix.shape
+    flat = xp.empty((lanes, n * n), dtype=matrix.dtype, device=matrix.device)
+    _assemble(matrix, diagonal, scale, flat)
+    return xp.reshape(flat, (lanes, n, n))
+
+
+def _assemble(matrix: Array, diagonal: Array | None, scale: Array | None, flat: Array) -> None:
+    """Write the same into rows `(b, n * n)`, with one pass over the matrices where possible."""
+    xp, (lanes, n, _) = namespace(matrix), matrix.shape
+    if device.can_tell(flat):
+        device.assemble(matrix, scale, xp.reshape(flat, (lanes, n, n)))
+    else:
+        flat[...] = xp.reshape(matrix if scale is None else matrix * scale, (lanes, n * n))
     if diagonal is not None:
-        flat = xp.reshape(whole, (lanes, n * n))
-        flat[:, :: n + 1] = flat[:, :: n + 1] + diagonal
-        whole = xp.reshape(flat, (lanes, n, n))
-    return whole
+        flat[:, :: n + 1] += diagonal
 
 
 def _factorise_any(matrix: Array) -> tuple[Array, Host, NDArray[np.bool_]]:
@@ -265,21 +272,16 @@ def inverses(
     systems : (matrix, diagonal, scale)
         As for `cholesky`, all of one size.
     """
-    xp = namespace(systems[0][0])
-    lanes = [int(matrix.shape[0]) for matrix, _, _ in systems]
-    n = int(systems[0][0].shape[1])
-    flat = xp.empty((sum(lanes), n * n), dtype=xp.float64, device=systems[0][0].device)
+    first = systems[0][0]
+    xp, n = namespace(first), int(first.shape[1])
+    lanes = sum(int(matrix.shape[0]) for matrix, _, _ in systems)
+    flat = xp.empty((lanes, n * n), dtype=first.dtype, device=first.device)
     place = 0
-    for count, (matrix, diagonal, scale) in zip(lanes, systems, strict=True):
-        part = flat[place : place + count, :]
-        if device.can_tell(flat):
-            device.assemble(matrix, scale, xp.reshape(part, (count, n, n)))
-        else:
-            part[...] = xp.reshape(matrix if scale is None else matrix * scale, (count, n * n))
-        if diagonal is not None:
-            part[:, :: n + 1] += diagonal
+    for matrix, diagonal, scale in systems:
+        count = int(matrix.shape[0])
+        _assemble(matrix, diagonal, scale, flat[place : place + count, :])
         place += count
-    factor = cholesky(xp.reshape(flat, (-1, n, n)))
+    factor = cholesky(xp.reshape(flat, (lanes, n, n)))
     return inverse(factor), log_determinant(factor), factor.failed
 
 
