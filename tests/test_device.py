@@ -21,7 +21,7 @@ import gpproj
 from gpproj.cli import main
 from gpproj.inference import inducing
 from gpproj.inference.inducing import greedy, greedy_together
-from gpproj.kernels import Constant, Matern32, ScikitLearn, SquaredExponential
+from gpproj.kernels import Constant, ScikitLearn, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import (
     JitterWarning,
@@ -35,7 +35,7 @@ from gpproj.linalg import (
 )
 from gpproj.linalg import device as by_halves
 from gpproj.projection import clusters as clusters_module
-from gpproj.projection import dense, family_of, projecting, solve
+from gpproj.projection import dense, family_of, solve
 from gpproj.projection import sparse as by_points
 from gpproj.projection.objective import (
     negative_evidence,
@@ -44,7 +44,6 @@ from gpproj.projection.objective import (
     relevance_slopes,
 )
 from gpproj.reference import Draws
-from gpproj.search import leaving
 
 torch = pytest.importorskip("torch")
 
@@ -551,79 +550,6 @@ def test_too_many_clusters_go_into_several_batches(monkeypatch):
     parted = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
     assert [type(one).__name__ for one in asked] == ["Targets", "Targets", "Target"]
     assert parted.projection_error == pytest.approx(whole.projection_error, rel=1e-9)
-
-
-@pytest.mark.parametrize("prior", [None, "weak"])
-def test_several_references_are_left_inputs_out_of_in_one_batch(prior, monkeypatch):
-    def made(seed, device):
-        X, y = make_data()
-        y = y + 0.1 * np.random.default_rng(seed).standard_normal(len(y))
-        X = X + 0.1 * seed * X**2
-        return gpproj.condition(X, y, KERNEL, Gaussian(0.1), standardize=True, device=device)
-
-    here = [gpproj.leave_input_out(made(seed, None), prior=prior) for seed in range(3)]
-    references = [made(seed, "cpu") for seed in range(3)]
-    asked = []
-    monkeypatch.setattr(projecting, "solve", partial(noted, asked))
-    there = gpproj.leave_input_out(references, prior=prior)
-    assert len(asked) == 1
-    assert there.columns.tolist() == list("abcd")
-    close(there.to_numpy(), np.stack(here), 1e-5)
-
-
-def test_too_many_references_go_into_several_batches(there, monkeypatch):
-    whole, asked = gpproj.leave_input_out([there] * 3), []
-    monkeypatch.setattr(leaving, "NUMBERS", 2 * 50**2)
-    monkeypatch.setattr(projecting, "solve", partial(noted, asked))
-    parted = gpproj.leave_input_out([there] * 3)
-    assert [len(one.owner) for one in asked] == [8, 4]
-    close(parted.to_numpy(), whole.to_numpy(), 1e-9)
-
-
-def others_of(X, y, **changes):
-    settings = {"kernel": KERNEL, "standardize": True, "device": "cpu", **changes}
-    kernel = settings.pop("kernel")
-    return gpproj.condition(X, y, kernel, Gaussian(0.1), **settings)
-
-
-OTHERS = {
-    "rows": lambda: others_of(*make_data(40)),
-    "units": lambda: others_of(*make_data(), standardize=False),
-    "a kernel": lambda: others_of(*make_data(), kernel=Constant(0.3) + Matern32(1.0, 2.0)),
-    "a product": lambda: others_of(*make_data(), kernel=Constant(0.3) * SquaredExponential()),
-    "inputs": lambda: others_of(
-        make_data()[0][["a", "b"]], make_data()[1], kernel=SquaredExponential()
-    ),
-    "an order of inputs": lambda: others_of(make_data()[0][list("dcba")], make_data()[1]),
-    "a library": lambda: others_of(*make_data(), device=None),
-}
-
-
-@pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("turned", [False, True])
-def test_references_that_do_not_go_together_are_taken_one_by_one(there, other, turned):
-    both = [there, OTHERS[other]()][:: -1 if turned else 1]
-    found = gpproj.leave_input_out(both)
-    for row, one in enumerate(both):
-        expected = gpproj.leave_input_out(one)
-        np.testing.assert_array_equal(found.loc[row, list(expected.index)], expected)
-
-
-@pytest.mark.parametrize("wrong", [[], None, 3, ["a"]])
-def test_only_references_have_inputs_left_out(wrong):
-    with pytest.raises(TypeError, match="reference must be a Reference or a sequence"):
-        gpproj.leave_input_out(wrong)
-
-
-def test_noise_may_differ_between_references_of_a_batch():
-    X, y = make_data()
-    noisy, quiet = (
-        gpproj.condition(X, y, KERNEL, Gaussian(noise), standardize=True, device="cpu")
-        for noise in (10.0, 0.01)
-    )
-    found = gpproj.leave_input_out([noisy, quiet], prior=None)
-    for row, one in enumerate((noisy, quiet)):
-        close(found.loc[row].to_numpy(), gpproj.leave_input_out(one, prior=None).to_numpy(), 1e-4)
 
 
 def test_pickles_of_mixtures_hold_every_part_once():

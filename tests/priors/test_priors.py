@@ -23,8 +23,8 @@ from gpproj.priors import (
     weak,
 )
 from gpproj.projection import family_of, project_positions
+from gpproj.projection.goal import Goal
 from gpproj.projection.objective import posterior_divergence
-from gpproj.projection.solving import objective_of
 
 KERNEL = Constant() + SquaredExponential() + Linear()
 
@@ -326,7 +326,7 @@ def test_a_prior_trades_divergence_for_density(ref, inputs):
     family = family_of(ref, prior="weak")
     weighed = project_positions(ref, family, inputs)
     assert weighed.posterior_kl >= plain.posterior_kl
-    value, _ = objective_of(ref.target, family, mask)(
+    value, _ = Goal(ref.target, family, mask)(
         np.stack([weighed.parameters, plain.parameters]), np.array([0, 0])
     )
     assert value[0] < value[1]
@@ -341,7 +341,7 @@ def test_a_prior_trades_divergence_for_density(ref, inputs):
 
 def test_the_gradient_of_a_projection_with_a_prior(ref):
     family = family_of(ref, prior={"lengthscale": InverseGamma(2.0, 3.0)})
-    objective = objective_of(ref.target, family, np.array([[True, False, True, True]]))
+    objective = Goal(ref.target, family, np.array([[True, False, True, True]]))
     x = family.starts(np.array([True, False, True, True]))[0]
     _, gradient = objective(x[None, :], np.array([0]))
     expected = differences(lambda x: objective(x[None, :], np.array([0]))[0][0], x)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.priors import Bounds
-from gpproj.projection import objective_on
+from gpproj.projection import Goal
 from gpproj.validation.leaving import PointLeaver
 from gpproj.validation.loo import SingleSubmodel
 from gpproj.validation.newton import (
@@ -95,7 +95,7 @@ def test_the_step_of_a_submodel_leads_to_its_projection_without_the_row(ref, pat
         free, centre = model._free, model.found.parameters
         assert free.size > 1
         left = leaver(int(influence[3]))
-        objective = objective_on(left.target, model.family, model.mask)
+        objective = Goal(left.target, model.family, model.mask[None, :])
 
         def value(theta, centre=centre, free=free, objective=objective):
             full = centre.copy()

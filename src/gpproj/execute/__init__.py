@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from gpproj.execute.meeting import ask, together
 from gpproj.execute.parallel import check_jobs, run, run_in_batches, same_workers
 from gpproj.execute.progress import Progress, time_text
 
-__all__ = ["Progress", "check_jobs", "run", "run_in_batches", "same_workers", "time_text"]
+__all__ = [
+    "Progress",
+    "ask",
+    "check_jobs",
+    "run",
+    "run_in_batches",
+    "same_workers",
+    "time_text",
+    "together",
+]

@@ -68,7 +68,7 @@ def _results(
     function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None
 ) -> Generator[tuple[int, list[Result]]]:
     """Yield results of neighbouring items as they come, with the position of the first."""
-    workers = _workers(n_jobs)
+    workers = workers_of(n_jobs)
     if workers == 1 or not items:
         yield from ((place, [function(item)]) for place, item in enumerate(items))
     elif _elsewhere():
@@ -83,7 +83,8 @@ def _results(
         yield from ((place, [result]) for place, result in enumerate(results))
 
 
-def _workers(n_jobs: int | None) -> int:
+def workers_of(n_jobs: int | None) -> int:
+    """Return how many workers a number stands for."""
     if n_jobs == 1:
         return 1
     from joblib import effective_n_jobs
@@ -110,7 +111,7 @@ def same_workers(n_jobs: int | None) -> Iterator[None]:
     >>> with same_workers(n_jobs=1):
     ...     _ = run(abs, [-1, 2]), run(abs, [-3])
     """
-    if _workers(n_jobs) > 1 and _elsewhere():
+    if workers_of(n_jobs) > 1 and _elsewhere():
         from gpproj.execute.sending import same_pool
 
         with same_pool(n_jobs):
@@ -145,7 +146,7 @@ def run_in_batches(
     [-1, -2, -3]
     """
     check_jobs(n_jobs)
-    parts, workers = 1, _workers(n_jobs)
+    parts, workers = 1, workers_of(n_jobs)
     if workers > 1:
         parts = min(BATCHES * workers, len(items)) if alike else len(items)
     found: list[Any] = [None] * len(items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import PRIOR, Family, family_of
+from gpproj.projection.goal import Goal, Learn
 from gpproj.projection.linear import (
     LinearSubmodel,
     project_draws,
@@ -13,18 +14,15 @@ from gpproj.projection.projecting import (
     check_learn,
     project,
     project_positions,
-    project_side_by_side,
     project_subsets,
 )
 from gpproj.projection.solving import (
-    Learn,
     Projection,
     elsewhere,
     enter,
     finish,
     masks_of,
     not_worse,
-    objective_on,
     solve,
     solve_null,
 )
@@ -33,6 +31,7 @@ from gpproj.projection.submodel import Submodel
 __all__ = [
     "PRIOR",
     "Family",
+    "Goal",
     "Learn",
     "LinearSubmodel",
     "Projection",
@@ -44,12 +43,10 @@ __all__ = [
     "finish",
     "masks_of",
     "not_worse",
-    "objective_on",
     "project",
     "project_clusters",
     "project_draws",
     "project_positions",
-    "project_side_by_side",
     "project_subsets",
     "refuse_options",
     "solve",

@@ -12,7 +12,8 @@ import numpy as np
 from gpproj.execute import run
 from gpproj.linalg import Host, is_numpy
 from gpproj.projection.family import Family, null_family
-from gpproj.projection.solving import Learn, Projection, solve
+from gpproj.projection.goal import Learn
+from gpproj.projection.solving import Projection, solve
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
 from gpproj.reference import Clusters, Draws, Reference, Share, Targets, side_by_side
 

@@ -51,17 +51,13 @@ from gpproj.linalg import (
     transpose,
 )
 from gpproj.projection.values import Value
-from gpproj.reference import Lanes, Target, Targets
+from gpproj.reference import Held, Lanes, Target, Targets
 
 DEVICE_NUMBERS = 2**29
 """Numbers in the covariances of a batch on a device: four gigabytes."""
 
 RECORDED_NUMBERS = 2**27
 """Likewise of batches that are worth recording: with more, the device is busy enough."""
-
-
-Held: TypeAlias = Target | Targets
-"""What the lanes are held to: all to one target, or each to its own."""
 
 
 def posterior_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:

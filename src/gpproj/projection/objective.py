@@ -11,9 +11,8 @@ from types import ModuleType
 from gpproj.kernels import Kernel, Mask
 from gpproj.linalg import Host
 from gpproj.projection import dense, sparse
-from gpproj.projection.dense import Held
 from gpproj.projection.values import Value
-from gpproj.reference import Target
+from gpproj.reference import Held, Target
 
 
 def _of(target: Held) -> ModuleType:

@@ -12,10 +12,9 @@ from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import PRIOR, Family, family_of
+from gpproj.projection.goal import OBJECTIVES, Learn
 from gpproj.projection.linear import project_linear, refuse_options
 from gpproj.projection.solving import (
-    OBJECTIVES,
-    Learn,
     Place,
     Projection,
     grow,
@@ -24,13 +23,7 @@ from gpproj.projection.solving import (
     solve_null,
 )
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import (
-    Clusters,
-    LinearReference,
-    Reference,
-    check_clusters,
-    side_by_side,
-)
+from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 
 
 def project(
@@ -143,36 +136,6 @@ def project_subsets(
         for one, mask in zip(every, asked, strict=True)
         if one is not None  # which none of them is
     ]
-
-
-def project_side_by_side(
-    references: Sequence[Reference],
-    families: Sequence[Family],
-    subsets: Sequence[tuple[int, ...]],
-) -> list[list[Projection]] | None:
-    """Return the projections of several references, all in one batch; None where none is made.
-
-    Parameters
-    ----------
-    references : sequence of Reference
-    families : sequence of Family
-        Of each of them.
-    subsets : sequence of tuples of int
-        Of all of them.
-    """
-    first = families[0]
-    if not all(one.alike(first) for one in families):
-        return None
-    asked = masks_of(subsets, len(first.units.inputs))
-    masks = np.concatenate([asked & np.asarray(one.training.varying) for one in references])
-    targets = side_by_side([one.target for one in references])
-    if targets is None or not masks.any(axis=1).all():
-        return None
-    owner = np.repeat(np.arange(len(references)), len(asked))
-    own = [families[int(place)] for place in owner]
-    starts = [family.starts(mask) for family, mask in zip(own, masks, strict=True)]
-    found = solve(targets.at(owner), first, masks, starts=starts, boxes=[one.bounds for one in own])
-    return [found[place : place + len(asked)] for place in range(0, len(found), len(asked))]
 
 
 def check_learn(learn: str) -> None:

@@ -4,42 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
-from gpproj.optimise import Objective, Outcome, State, advance, begin, joined
-from gpproj.priors import Bounds
-from gpproj.projection.dense import Held
+from gpproj.optimise import Outcome, State, joined
 from gpproj.projection.family import Family, null_family
-from gpproj.projection.objective import (
-    negative_evidence,
-    posterior_divergence,
-    projection_error,
-)
-from gpproj.reference import Target
-
-Learn = Literal["projection", "marginal_likelihood"]
+from gpproj.projection.goal import Goal, Learn
+from gpproj.reference import Held, Target
 
 Place: TypeAlias = tuple[Host, NDArray[np.bool_]]
 """Parameters of a submodel, and the inputs it uses."""
-
-OBJECTIVES = {"projection": posterior_divergence, "marginal_likelihood": negative_evidence}
-"""What each way of learning minimises."""
 
 STAGES = ((8, 2), (25, 1))
 """Iterations that the starts of a candidate get, and how many of them then go on."""
 
 MAX_ITERATIONS = 500
-
-VALUE_TOLERANCE = 1e-7
-"""Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100."""
-
-MEMORY = 20
-"""Of the optimiser: the curvature is uneven, and a long memory saves a tenth of the evaluations."""
 
 
 class Projection(NamedTuple):
@@ -62,44 +45,6 @@ class Projection(NamedTuple):
     """Values and gradients that it took, all starts together."""
 
 
-def objective_of(
-    target: Held, family: Family, masks: NDArray[np.bool_], learn: Learn = "projection"
-) -> Objective:
-    """Return what is minimised, lane by lane: E (or -2 log evidence) less 2 log prior.
-
-    Parameters
-    ----------
-    target : Target or Targets
-    family : Family
-    masks : bool array `(b, d)`
-        The inputs of every lane.
-    learn : {"projection", "marginal_likelihood"}
-    """
-
-    def objective(parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
-        own = target.at(lanes)
-        value, gradient = OBJECTIVES[learn](own, family.kernel, parameters, masks[lanes])
-        if family.log_prior is None:
-            return value, gradient
-        prior = family.log_prior(parameters, masks[lanes])
-        return value - 2.0 * prior.value, gradient - 2.0 * prior.gradient
-
-    return objective
-
-
-def objective_on(
-    target: Target, family: Family, mask: NDArray[np.bool_], learn: Learn = "projection"
-) -> Objective:
-    """Return what is minimised on one subset `(d,)`, whatever the number of starts."""
-    objective = objective_of(target, family, mask[None, :], learn)
-    return lambda x, lanes: objective(x, np.zeros_like(lanes))
-
-
-def begin_in(box: Bounds, objective: Objective, starts: Host) -> State:
-    """Evaluate starts within bounds, `(p,)` or `(b, p)` each."""
-    return begin(objective, starts, *box, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
-
-
 def solve(
     target: Held,
     family: Family,
@@ -108,7 +53,6 @@ def solve(
     parent: Projection | None = None,
     warm: Place | None = None,
     starts: Sequence[Host] | None = None,
-    boxes: Sequence[Bounds] | None = None,
 ) -> list[Projection]:
     """Learn the submodel of every subset of the inputs, all starts of all subsets in one batch.
 
@@ -127,8 +71,6 @@ def solve(
         Parameters of any other submodel of the family and the inputs it uses: one more start.
     starts : sequence of arrays `(s, p)`, optional
         The other starts of each subset; the family's own when left out.
-    boxes : sequence of Bounds, optional
-        The bounds of each subset; the family's own when left out.
 
     Returns
     -------
@@ -141,20 +83,18 @@ def solve(
         starts = [np.vstack([own, family.extended(*warm, mask)]) for own, mask in pairs]
     candidate = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
 
-    objective = objective_of(target.at(candidate), family, masks[candidate], learn)
-    box = family.bounds
-    if boxes is not None:
-        box = Bounds(*(np.stack(side)[candidate] for side in zip(*boxes, strict=True)))
-    state = begin_in(box, objective, np.vstack(starts))
+    goal = Goal(target, family, masks, learn)
+    lanes = goal.at(candidate)
+    state = lanes.begin(np.vstack(starts))
     evaluations = np.zeros(len(masks), dtype=int)
     for iterations, kept in STAGES:
-        state = advance(objective, state, iterations)
+        state = lanes.advance(state, iterations)
         stayed = _best_of_each(candidate[state.lanes], state.outcome().value, kept)
         dropped = np.setdiff1d(np.arange(state.lanes.size), stayed)
         np.add.at(evaluations, candidate[state.lanes[dropped]], state.evaluations[dropped])
         state = state.keep(state.lanes[stayed])
-    outcome = advance(objective, state, MAX_ITERATIONS).outcome()
-    found = _projections(target, family, masks, learn, outcome, evaluations + outcome.evaluations)
+    outcome = lanes.advance(state, MAX_ITERATIONS).outcome()
+    found = _projections(goal, outcome, evaluations + outcome.evaluations)
     return [not_worse(projection, parent) for projection in found]
 
 
@@ -209,8 +149,7 @@ def _best_begun(
     if not len(masks):
         return []
     owner = np.repeat(np.arange(len(masks)), [len(own) for own in starts])
-    objective = objective_of(target, family, masks[owner], learn)
-    begun = begin_in(family.bounds, objective, np.vstack(starts))
+    begun = Goal(target, family, masks[owner], learn).begin(np.vstack(starts))
     best = begun.keep(_best_of_each(owner, begun.value, 1)).apart()
     return [
         replace(state, evaluations=state.evaluations + len(own) - 1)
@@ -242,13 +181,13 @@ def finish(
     if not len(masks):
         return []
     owner = np.repeat(np.arange(len(masks)), [len(own) for own in states])
-    objective = objective_of(target, family, masks[owner], learn)
+    goal = Goal(target, family, masks, learn)
     together = joined([state for own in states for state in own])
-    end = advance(objective, together, MAX_ITERATIONS)
+    end = goal.at(owner).advance(together, MAX_ITERATIONS)
     spent = np.zeros(len(masks), dtype=int)
     np.add.at(spent, owner, end.evaluations)
     best = end.keep(_best_of_each(owner, end.value, 1)).outcome()
-    found = _projections(target, family, masks, learn, best, spent)
+    found = _projections(goal, best, spent)
     return [not_worse(one, parent) for one in found]
 
 
@@ -278,21 +217,14 @@ def grow(
     return finish(target, family, masks, list(ways), parent, learn)
 
 
-def _projections(
-    target: Held,
-    family: Family,
-    masks: NDArray[np.bool_],
-    learn: Learn,
-    outcome: Outcome,
-    evaluations: NDArray[np.intp],
-) -> list[Projection]:
+def _projections(goal: Goal, outcome: Outcome, evaluations: NDArray[np.intp]) -> list[Projection]:
     """Return what the optimum of each subset is worth."""
     parameters = outcome.x
-    kl = _divergences(target, family, masks, learn, parameters, outcome.value)
-    errors = projection_error(target, family.kernel, parameters, masks)
+    kl = _divergences(goal, parameters, outcome.value)
+    errors = goal.errors(parameters)
     return [
         Projection(
-            kernel=family.kernel,
+            kernel=goal.family.kernel,
             parameters=parameters[c],
             inputs=mask,
             active=mask,
@@ -302,24 +234,17 @@ def _projections(
             converged=bool(outcome.converged[c]),
             evaluations=int(evaluations[c]),
         )
-        for c, mask in enumerate(masks)
+        for c, mask in enumerate(goal.masks)
     ]
 
 
-def _divergences(
-    target: Held,
-    family: Family,
-    masks: NDArray[np.bool_],
-    learn: Learn,
-    parameters: Host,
-    value: Host,
-) -> Host:
+def _divergences(goal: Goal, parameters: Host, value: Host) -> Host:
     """Return E at the optima, `(c,)`."""
-    if learn != "projection":
-        return posterior_divergence(target, family.kernel, parameters, masks).value
-    if family.log_prior is None:
+    if goal.learn != "projection":
+        return goal.divergences(parameters)
+    if goal.family.log_prior is None:
         return value
-    return value + 2.0 * family.log_prior(parameters, masks).value
+    return value + 2.0 * goal.family.log_prior(parameters, goal.masks).value
 
 
 def solve_null(target: Target, family: Family, learn: Learn = "projection") -> Projection:

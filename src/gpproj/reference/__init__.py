@@ -7,18 +7,21 @@ from gpproj.reference.conjugate import sample_linear
 from gpproj.reference.draws import Clusters, Draws, check_clusters
 from gpproj.reference.fitting import fit
 from gpproj.reference.foreign import ForeignReference, Shrinkage, from_draws, from_moments
-from gpproj.reference.lanes import Lanes, Targets, side_by_side
+from gpproj.reference.lanes import Companies, Held, Lanes, Targets, go_together, side_by_side
 from gpproj.reference.linear import LinearReference, from_linear_draws
 from gpproj.reference.linear_draws import Aim, LinearDraws, LinearPredictive, Link, refuse_saving
 from gpproj.reference.model import Reference
+from gpproj.reference.running import run_where
 from gpproj.reference.sampling import sample
 from gpproj.reference.target import Share, Target
 
 __all__ = [
     "Aim",
     "Clusters",
+    "Companies",
     "Draws",
     "ForeignReference",
+    "Held",
     "Lanes",
     "LinearDraws",
     "LinearPredictive",
@@ -35,7 +38,9 @@ __all__ = [
     "from_draws",
     "from_linear_draws",
     "from_moments",
+    "go_together",
     "refuse_saving",
+    "run_where",
     "sample",
     "sample_linear",
     "side_by_side",

@@ -1,4 +1,4 @@
-"""Lanes of different targets in one batch: the draws, clusters or data sets of a device.
+"""Lanes of different targets in one batch: the draws, clusters, folds or data sets of a device.
 
 The processor takes lane after lane in any case; on a device the batch is the point.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,10 @@ class Targets:
         return replace(self, owner=self.owner[lanes])
 
 
+Held: TypeAlias = Target | Targets
+"""What lanes are held to: all to one target, or each to its own."""
+
+
 class Kept(dict[int, Any]):
     """Something on a device that can be made again: it does not travel with a pickle."""
 
@@ -81,24 +85,26 @@ class Kept(dict[int, Any]):
         return Kept, ()
 
 
-def _alike(one: Target, first: Target) -> bool:
-    """Say whether two targets go into one batch."""
-    if is_numpy(one.X) or is_numpy(first.X) or one.inducing is not None:
+def go_together(one: Held, first: Held) -> bool:
+    """Say whether targets go into one batch.
+
+    They do if they have equally many rows and inputs, are on a device, and have no inducing points.
+    """
+    if is_numpy(one.X) or is_numpy(first.X) or one.inducing or first.inducing:
         return False
-    return bool(one.X.shape == first.X.shape and one.X.device == first.X.device)
+    return bool(one.X.shape[-2:] == first.X.shape[-2:] and one.X.device == first.X.device)
 
 
 def side_by_side(targets: Sequence[Target]) -> Targets | None:
-    """Return targets as one, a lane for each; None where they do not go into one batch.
-
-    Parameters
-    ----------
-    targets : sequence of Target
-        Of equally many rows and inputs, on a device, and without inducing points: others do not.
-    """
-    first = targets[0]
-    if not all(_alike(one, first) for one in targets):
+    """Return targets as one, a lane for each; None where they do not go into one batch."""
+    if not all(go_together(one, targets[0]) for one in targets):
         return None
+    return Targets(_lanes(targets), np.arange(len(targets)), Replays())
+
+
+def _lanes(targets: Sequence[Target]) -> Lanes:
+    """Return targets that go together, a lane for each."""
+    first = targets[0]
     xp = namespace(first.X)
 
     def arrays(name: str) -> Array:
@@ -107,7 +113,7 @@ def side_by_side(targets: Sequence[Target]) -> Targets | None:
     def numbers(name: str) -> Array:
         return like([getattr(one, name) for one in targets], first.X)
 
-    each = Lanes(
+    return Lanes(
         X=first.X if all(one.X is first.X for one in targets) else arrays("X"),
         latent_mean=arrays("latent_mean"),
         root=arrays("root"),
@@ -118,4 +124,75 @@ def side_by_side(targets: Sequence[Target]) -> Targets | None:
         constant=numbers("constant"),
         nugget=numbers("nugget")[:, None],
     )
-    return Targets(each, np.arange(len(targets)), Replays())
+
+
+REMEMBERED = 8
+"""Companies that are kept."""
+
+
+class Companies:
+    """Targets that were put in one batch, to be found again: their recordings are worth keeping."""
+
+    def __init__(self) -> None:
+        self._known: list[_Company] = []
+
+    def of(self, several: Sequence[Held], counts: Sequence[int]) -> Targets:
+        """Return what the lanes of several are held to, one after the other.
+
+        Parameters
+        ----------
+        several : sequence of Target or Targets
+            That go together.
+        counts : sequence of int
+            Lanes of each.
+        """
+        members = [one.each if isinstance(one, Targets) else one for one in several]
+        known = (one for one in self._known if all(id(member) in one.first for member in members))
+        company = next(known, None)
+        if company is None:
+            company = _company(members)
+            self._known = [company, *self._known][:REMEMBERED]
+        owner = [
+            company.first[id(member)] + _owner(one, count)
+            for member, one, count in zip(members, several, counts, strict=True)
+        ]
+        return replace(company.targets, owner=np.concatenate(owner))
+
+
+class _Company(NamedTuple):
+    members: Sequence[Target | Lanes]
+    first: dict[int, int]
+    """Where each member begins among the targets, by its identity."""
+    targets: Targets
+
+
+def _company(members: Sequence[Target | Lanes]) -> _Company:
+    different = list({id(one): one for one in members}.values())
+    parts = [one if isinstance(one, Lanes) else _lanes([one]) for one in different]
+    sizes = [int(part.log_det.shape[0]) for part in parts]
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    first = {id(one): start for one, start in zip(different, starts, strict=True)}
+    targets = Targets(_joined(parts, sizes), np.arange(sum(sizes)), Replays())
+    return _Company(different, first, targets)
+
+
+def _joined(parts: Sequence[Lanes], sizes: Sequence[int]) -> Lanes:
+    """Return lanes one after the other."""
+    xp = namespace(parts[0].X)
+    X = parts[0].X
+    if not all(part.X is X for part in parts):
+        own = zip(parts, sizes, strict=True)
+        X = xp.concat([_of_each(part.X, size) for part, size in own], axis=0)
+    others = (
+        xp.concat(list(arrays), axis=0) for arrays in zip(*(p[1:] for p in parts), strict=True)
+    )
+    return Lanes(X, *others)
+
+
+def _of_each(X: Array, size: int) -> Array:
+    """Return inputs for each of the targets, `(t, n, d)`."""
+    return X if X.ndim == 3 else namespace(X).broadcast_to(X[None, :, :], (size, *X.shape))
+
+
+def _owner(one: Held, count: int) -> NDArray[np.intp]:
+    return one.owner if isinstance(one, Targets) else np.zeros(count, dtype=np.intp)

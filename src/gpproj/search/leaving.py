@@ -6,26 +6,21 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from gpproj.execute import check_jobs, run, run_in_batches
+from gpproj.execute import run_in_batches
 from gpproj.kernels import Kernel
-from gpproj.linalg import is_numpy
 from gpproj.priors import PriorLike
 from gpproj.projection import (
     PRIOR,
     Family,
     family_of,
-    project_side_by_side,
     project_subsets,
     refuse_options,
 )
-from gpproj.reference import LinearReference, Reference
+from gpproj.reference import LinearReference, Reference, run_where
 from gpproj.search.linear import linear_leave_out
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NUMBERS = 2**27
-"""In the covariances of references that go into one batch on a device: a gigabyte."""
 
 
 @overload
@@ -127,28 +122,6 @@ def _of_several(
 ) -> pd.DataFrame:
     import pandas as pd
 
-    check_jobs(n_jobs)
-    names = references[0].feature_names
-    rows: list[list[float]] = []
-    for batch in _batches(references):
-        families = [family_of(one, kernel, prior) for one in batch]
-        found = project_side_by_side(batch, families, _remaining(batch[0]))
-        if found is None:
-            break
-        rows += [[one.projection_error for one in own] for own in found]
-    if len(rows) == len(references):
-        return pd.DataFrame(rows, columns=list(names))
     own = partial(leave_input_out, prior=prior, kernel=kernel)
-    return pd.DataFrame(run(own, references, n_jobs)).reset_index(drop=True)
-
-
-def _batches(references: tuple[Reference, ...]) -> list[tuple[Reference, ...]]:
-    """Return references in batches that a device has room for; none if they cannot go together."""
-    names = references[0].feature_names
-    for one in references:
-        if isinstance(one, LinearReference) or is_numpy(one.training.X):
-            return []
-        if one.feature_names != names:
-            return []
-    size = max(NUMBERS // references[0].training.n ** 2, 1)
-    return [references[first : first + size] for first in range(0, len(references), size)]
+    rows = run_where(references[0], own, references, n_jobs)
+    return pd.DataFrame(rows).reset_index(drop=True)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.optimise import State, advance, joined
-from gpproj.projection import Projection, elsewhere, enter, finish, masks_of
-from gpproj.projection.objective import projection_error, relevance_slopes
-from gpproj.projection.solving import MAX_ITERATIONS, objective_of
+from gpproj.optimise import State, joined
+from gpproj.projection import Goal, Projection, elsewhere, enter, finish, masks_of
+from gpproj.projection.objective import relevance_slopes
+from gpproj.projection.solving import MAX_ITERATIONS
 from gpproj.search.step import Candidate, Field, gains
 from gpproj.search.units import Unit
 
@@ -216,8 +216,8 @@ def _advance(field: Field, iterations: int, lanes: Sequence[_Lane]) -> list[Stat
     begun = iter(elsewhere(target, family, _masks(field, fresh)))
     states = [next(begun) if lane.state is None else lane.state for lane in lanes]
     further = np.array([iterations + WARM * (lane.state is None) for lane in lanes])
-    objective = objective_of(target, family, _masks(field, (lane.unit for lane in lanes)))
-    return advance(objective, joined(states), further).apart()
+    goal = Goal(target, family, _masks(field, (lane.unit for lane in lanes)))
+    return goal.advance(joined(states), further).apart()
 
 
 def _regrouped(runners: Sequence[_Runner], states: Iterable[State]) -> list[_Runner]:
@@ -229,13 +229,9 @@ def _regrouped(runners: Sequence[_Runner], states: Iterable[State]) -> list[_Run
 def _errors(field: Field, runners: Sequence[_Runner]) -> list[float]:
     """Return the projection errors of the better lanes."""
     best = [min(runner.begun(), key=lambda state: float(state.value[0])) for runner in runners]
-    found = projection_error(
-        field.reference.target,
-        field.family.kernel,
-        np.concatenate([state.x for state in best]),
-        _masks(field, (runner.unit for runner in runners)),
-    )
-    return [float(error) for error in found]
+    masks = _masks(field, (runner.unit for runner in runners))
+    goal = Goal(field.reference.target, field.family, masks)
+    return [float(error) for error in goal.errors(np.concatenate([state.x for state in best]))]
 
 
 def _arrived(field: Field, runners: Sequence[_Runner], n_jobs: int | None) -> list[_Runner]:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from gpproj.data import Rows as RawRows
 from gpproj.data import raw_rows
-from gpproj.execute import run
 from gpproj.linalg import Host, to_host
 from gpproj.prediction import Predictive
-from gpproj.reference import Reference
+from gpproj.reference import Reference, run_where
 from gpproj.search import SearchPath
 from gpproj.validation.scores import Scores
 
@@ -156,7 +155,8 @@ def validate_folds(
         # An input that varies in all rows may be constant in some: nothing the user can act on.
         # Said here and not in the workers, since threads share their filters.
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
-        return run(work, folds, n_jobs, progress="validation" if progress else None)
+        title = "validation" if progress else None
+        return run_where(reference, work, folds, n_jobs, title)
 
 
 def _check_teaching(reference: Reference, folds: list[Fold]) -> None:

@@ -17,7 +17,7 @@ from gpproj.inference.sites import DensePrior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
-from gpproj.projection import objective_on
+from gpproj.projection import Goal
 from gpproj.projection.conditioning import condition_on_data, condition_prior
 from gpproj.projection.family import null_family
 from gpproj.projection.submodel import Part
@@ -82,12 +82,12 @@ class SingleSubmodel:
 
     def _moved(self, left: Left) -> Host:
         """Return one Newton step towards the projection of the reference without i."""
-        objective = objective_on(left.target, self.family, self.mask, self.learn)
+        goal = Goal(left.target, self.family, self.mask[None, :], self.learn)
         lane = np.zeros(1, dtype=np.intp)
-        _, gradient = objective(self.found.parameters[None, :], lane)
+        _, gradient = goal(self.found.parameters[None, :], lane)
         step = newton_step(np.asarray(gradient)[0][self._free], self._hessian)
         return moved(
-            lambda phi: float(np.asarray(objective(phi[None, :], lane)[0])[0]),
+            lambda phi: float(np.asarray(goal(phi[None, :], lane)[0])[0]),
             self.found.parameters,
             self._free,
             step,
@@ -102,10 +102,10 @@ class SingleSubmodel:
 
     @cached_property
     def _hessian(self) -> Host:
-        objective = objective_on(self.reference.target, self.family, self.mask, self.learn)
+        goal = Goal(self.reference.target, self.family, self.mask[None, :], self.learn)
         lane = np.zeros(1, dtype=np.intp)
         bend = slopes(
-            lambda phi: np.asarray(objective(phi[None, :], lane)[1])[0][self._free],
+            lambda phi: np.asarray(goal(phi[None, :], lane)[1])[0][self._free],
             self.found.parameters,
             self._free,
         )

@@ -1,0 +1,194 @@
+"""What projections minimise, lane by lane, and its minimisation.
+
+Where several references are projected at the same time (`execute.together`), on a device, the lanes
+of all of them go into one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.execute import ask
+from gpproj.linalg import Host
+from gpproj.optimise import State, advance, begin, joined
+from gpproj.priors import Bounds
+from gpproj.projection.family import Family
+from gpproj.projection.objective import (
+    negative_evidence,
+    posterior_divergence,
+    projection_error,
+)
+from gpproj.reference import Companies, Held, go_together
+
+Learn = Literal["projection", "marginal_likelihood"]
+
+OBJECTIVES = {"projection": posterior_divergence, "marginal_likelihood": negative_evidence}
+"""What each way of learning minimises."""
+
+VALUE_TOLERANCE = 1e-7
+"""Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100."""
+
+MEMORY = 20
+"""Of the optimiser: the curvature is uneven, and a long memory saves a tenth of the evaluations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """E (or -2 log evidence) less 2 log prior, to be minimised."""
+
+    target: Held
+    family: Family
+    masks: NDArray[np.bool_]
+    """The inputs of every lane, `(b, d)`."""
+    learn: Learn = "projection"
+
+    def __call__(self, parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
+        """Return value and gradient for some of the lanes, `(a,)` and `(a, p)`."""
+        target, masks, family = self.target.at(lanes), self.masks[lanes], self.family
+        value, gradient = OBJECTIVES[self.learn](target, family.kernel, parameters, masks)
+        if family.log_prior is None:
+            return value, gradient
+        prior = family.log_prior(parameters, masks)
+        return value - 2.0 * prior.value, gradient - 2.0 * prior.gradient
+
+    def at(self, lanes: NDArray[np.intp]) -> Goal:
+        """Return the goal of some of the lanes."""
+        return replace(self, target=self.target.at(lanes), masks=self.masks[lanes])
+
+    def begin(self, starts: Host, box: Bounds | None = None) -> State:
+        """Evaluate a start for each lane, `(b, p)`.
+
+        Parameters
+        ----------
+        starts : array `(b, p)`
+        box : Bounds, optional
+            `(p,)` or `(b, p)` each; the family's own when left out.
+        """
+        state: State = ask(_begun, _Start(self, starts, self.family.bounds if box is None else box))
+        return state
+
+    def advance(self, state: State, iterations: int | NDArray[np.intp]) -> State:
+        """Run lanes on, as `optimise.advance` does."""
+        further = np.broadcast_to(iterations, state.lanes.shape)
+        moved: State = ask(_advanced, _Run(self, state, further))
+        return moved
+
+    def errors(self, parameters: Host) -> Host:
+        """Return the projection errors at parameters of each lane, `(b,)`."""
+        errors: Host = ask(_errors, _Point(self, parameters))
+        return errors
+
+    def divergences(self, parameters: Host) -> Host:
+        """Return E at parameters of each lane, `(b,)`."""
+        return posterior_divergence(self.target, self.family.kernel, parameters, self.masks).value
+
+
+class _Start(NamedTuple):
+    goal: Goal
+    starts: Host
+    box: Bounds
+
+
+class _Run(NamedTuple):
+    goal: Goal
+    state: State
+    iterations: NDArray[np.intp]
+
+
+class _Point(NamedTuple):
+    goal: Goal
+    parameters: Host
+
+
+Question = TypeVar("Question", _Start, _Run, _Point)
+Told = TypeVar("Told")
+
+
+def _begun(questions: Sequence[_Start], kept: dict[str, Companies]) -> list[State]:
+    def answer(goal: Goal, own: Sequence[_Start]) -> list[State]:
+        sides = zip(*(_of_each_lane(one) for one in own), strict=True)
+        box = Bounds(*(np.concatenate(side) for side in sides))
+        state = _begin(goal, np.concatenate([one.starts for one in own]), box)
+        numbers = [np.arange(len(one.starts)) for one in own]
+        return _apart(state, numbers)
+
+    return _batched(questions, kept, answer)
+
+
+def _begin(goal: Goal, starts: Host, box: Bounds) -> State:
+    return begin(goal, starts, *box, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
+
+
+def _of_each_lane(one: _Start) -> list[Host]:
+    """Return the bounds, `(b, p)` each."""
+    return [np.broadcast_to(side, one.starts.shape) for side in one.box]
+
+
+def _advanced(questions: Sequence[_Run], kept: dict[str, Companies]) -> list[State]:
+    def answer(goal: Goal, own: Sequence[_Run]) -> list[State]:
+        further = np.concatenate([one.iterations for one in own])
+        state = advance(goal, joined([one.state for one in own]), further)
+        return _apart(state, [one.state.lanes for one in own])
+
+    # Goals of the lanes that are left, in their order.
+    left = [one._replace(goal=one.goal.at(one.state.lanes)) for one in questions]
+    return _batched(left, kept, answer)
+
+
+def _errors(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[Host]:
+    def answer(goal: Goal, own: Sequence[_Point]) -> list[Host]:
+        parameters = np.concatenate([one.parameters for one in own])
+        errors = projection_error(goal.target, goal.family.kernel, parameters, goal.masks)
+        return np.split(errors, np.cumsum([len(one.parameters) for one in own])[:-1])
+
+    return _batched(questions, kept, answer)
+
+
+def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
+    """Return the states of several questions, whose lanes have their own numbers again."""
+    ends = np.cumsum([len(own) for own in numbers])
+    return [
+        replace(state.take(np.arange(end - len(own), end)), lanes=own)
+        for own, end in zip(numbers, ends, strict=True)
+    ]
+
+
+def _batched(
+    questions: Sequence[Question],
+    kept: dict[str, Companies],
+    answer: Callable[[Goal, Sequence[Question]], Sequence[Told]],
+) -> list[Told]:
+    """Answer questions in as few batches as their goals allow."""
+    told: dict[int, Told] = {}
+    left = list(range(len(questions)))
+    while left:
+        first = questions[left[0]].goal
+        own = [place for place in left if place == left[0] or _alike(questions[place].goal, first)]
+        left = [place for place in left if place not in own]
+        asked = [questions[place] for place in own]
+        told |= zip(own, answer(_joined([one.goal for one in asked], kept), asked), strict=True)
+    return [told[place] for place in range(len(questions))]
+
+
+def _alike(goal: Goal, first: Goal) -> bool:
+    """Say whether two goals go into one batch."""
+    return (
+        goal.learn == first.learn
+        and go_together(goal.target, first.target)
+        and goal.family.alike(first.family)
+    )
+
+
+def _joined(goals: Sequence[Goal], kept: dict[str, Companies]) -> Goal:
+    """Return goals as one, their lanes one after the other."""
+    first = goals[0]
+    if len(goals) == 1:
+        return first
+    companies = kept.setdefault("companies", Companies())
+    target = companies.of([one.target for one in goals], [len(one.masks) for one in goals])
+    return replace(first, target=target, masks=np.concatenate([one.masks for one in goals]))

@@ -1,0 +1,167 @@
+"""Pieces of work that meet: who is asked together, and what becomes of those who fail."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextvars import ContextVar
+
+import pytest
+
+from gpproj.execute import ask, together
+
+
+class Squares:
+    """Answers questions, and remembers who was asked together."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, numbers, kept):
+        self.asked.append(list(numbers))
+        kept["times"] = kept.get("times", 0) + 1
+        return [number**2 for number in numbers]
+
+
+def alive():
+    return [one for one in threading.enumerate() if one.name.startswith("Thread")]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_everybody_is_answered_together(n_jobs):
+    squares = Squares()
+
+    def work(times):
+        value = 2
+        for _ in range(times):
+            value = ask(squares, value)
+        return value
+
+    assert together(work, [2, 0, 1, 3], n_jobs) == [16, 2, 4, 256]
+    assert squares.asked == [[2, 2, 2], [4, 4], [16]]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_as_many_work_at_a_time_as_are_asked_for(n_jobs):
+    inside, most, lock = [], [], threading.Lock()
+
+    def work(item):
+        for _ in range(2):
+            with lock:
+                inside.append(item)
+                most.append(len(inside))
+            time.sleep(0.01)
+            with lock:
+                inside.remove(item)
+            ask(Squares(), item)
+
+    together(work, range(4), n_jobs)
+    assert max(most) <= n_jobs
+
+
+def test_questions_of_different_kinds_are_answered_apart():
+    squares, others = Squares(), Squares()
+    together(lambda item: ask(squares if item % 2 else others, item), [0, 1, 2, 3])
+    assert (others.asked, squares.asked) == ([[0, 2]], [[1, 3]])
+
+
+def test_what_answers_keep_lasts_as_long_as_the_meeting():
+    def counted(questions, kept):
+        kept["times"] = kept.get("times", 0) + 1
+        return [kept["times"]] * len(questions)
+
+    def work(item):
+        return [ask(counted, item), ask(counted, item)]
+
+    assert together(work, range(2)) == [[1, 2], [1, 2]]
+    assert together(work, range(3), at_once=2) == [[1, 2]] * 3
+    assert [ask(counted, 0), ask(counted, 0)] == [1, 1]  # nobody meets
+
+
+def test_no_more_meet_than_there_is_room_for():
+    squares = Squares()
+    assert together(lambda item: ask(squares, item), range(5), at_once=2) == [0, 1, 4, 9, 16]
+    assert squares.asked == [[0, 1], [2, 3], [4]]
+
+
+def test_meetings_may_be_held_inside_meetings():
+    squares = Squares()
+
+    def outer(item):
+        inner = together(lambda number: ask(squares, number), [item, item + 1])
+        return ask(squares, sum(inner))
+
+    assert together(outer, [0, 2]) == [1, 13**2]
+    assert squares.asked == [[0, 1], [2, 3], [1, 13]]
+
+
+def test_nothing_to_do_gives_nothing():
+    assert together(ask, []) == []
+
+
+@pytest.mark.parametrize("where", ["at once", "later", "the answer"])
+def test_errors_reach_the_caller_and_all_others_are_sent_home(where):
+    squares, left = Squares(), []
+
+    def failing(numbers, kept):
+        raise RuntimeError("this is bad")
+
+    def work(item):
+        try:
+            if where == "at once" and item == 1:
+                raise RuntimeError("this is bad")
+            ask(squares, item)
+            if where == "later" and item == 1:
+                raise RuntimeError("this is bad")
+            ask(failing if where == "the answer" else squares, item)
+        finally:
+            left.append(item)
+
+    before = len(alive())
+    with pytest.raises(RuntimeError, match="this is bad"):
+        together(work, range(3))
+    assert sorted(left) == [0, 1, 2]
+    assert len(alive()) == before
+
+
+def test_an_interrupt_from_the_keyboard_ends_the_meeting():
+    ended = threading.Event()
+
+    def work(item):
+        try:
+            ask(Squares(), item)
+            if item == 1:
+                signal.raise_signal(signal.SIGINT)
+                time.sleep(0.2)
+            ask(Squares(), item)
+        finally:
+            if item == 1:
+                ended.set()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            together(work, range(3))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.wait(timeout=30.0)  # it asked once more, and nobody was there
+
+
+def test_the_work_sees_the_context_of_its_caller():
+    colour = ContextVar("colour", default="none")
+    colour.set("blue")
+
+    def work(item):
+        before = colour.get()
+        colour.set("red")
+        return before
+
+    assert together(work, range(2)) == ["blue", "blue"]
+    assert colour.get() == "blue"
+
+
+@pytest.mark.parametrize("n_jobs", [0, "two"])
+def test_bad_numbers_of_workers_name_the_argument(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs"):
+        together(abs, [1], n_jobs)

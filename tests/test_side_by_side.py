@@ -1,0 +1,196 @@
+"""Several references on a device, here the processor through torch: one batch, the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpproj
+from gpproj.execute import together
+from gpproj.kernels import Constant, Matern32, SquaredExponential
+from gpproj.likelihoods import Gaussian
+from gpproj.projection import goal as goal_module
+from gpproj.reference import Companies, Draws, lanes, running
+
+torch = pytest.importorskip("torch")
+
+KERNEL = Constant(0.3) + SquaredExponential(1.0, [1.0, 2.0, 4.0, 4.0])
+
+
+def make_data(n=50):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((n, 4)), columns=list("abcd"))
+    return X, np.sin(2 * X["a"]) + X["b"] + 0.3 * rng.standard_normal(n)
+
+
+def made(seed, device, n=50, **settings):
+    X, y = make_data(n)
+    y = y + 0.1 * np.random.default_rng(seed).standard_normal(len(y))
+    X = X + 0.1 * seed * X**2
+    settings = {"standardize": True, **settings}
+    return gpproj.condition(X, y, KERNEL, Gaussian(0.1), device=device, **settings)
+
+
+def drawn(seed, device="cpu", draws=5):
+    """A reference with draws of hyperparameters, without sampling them."""
+    reference = made(seed, device)
+    rng = np.random.default_rng(seed)
+    spread = 0.2 * rng.standard_normal((draws, reference.draws.parameters.shape[1]))
+    own = Draws(reference.draws.parameters + spread, np.full(draws, 1.0 / draws))
+    return replace(reference, draws=own)
+
+
+@pytest.fixture(scope="module")
+def there():
+    return made(0, "cpu")
+
+
+def close(one, two, tolerance=1e-9):
+    np.testing.assert_allclose(one, two, rtol=0, atol=tolerance * np.max(np.abs(two)))
+
+
+def counted(monkeypatch, name="begin"):
+    """The lanes of every batch that is begun (or advanced) from now on."""
+    batches, plain = [], getattr(goal_module, name)
+
+    def work(goal, *rest, **named):
+        batches.append(len(goal.masks))
+        return plain(goal, *rest, **named)
+
+    monkeypatch.setattr(goal_module, name, work)
+    return batches
+
+
+@pytest.mark.parametrize("prior", [None, "weak"])
+def test_several_references_are_left_inputs_out_of_in_one_batch(prior, monkeypatch):
+    here = [gpproj.leave_input_out(made(seed, None), prior=prior) for seed in range(3)]
+    references = [made(seed, "cpu") for seed in range(3)]
+    batches = counted(monkeypatch)
+    gpproj.leave_input_out(references[0], prior=prior)
+    (alone,) = batches
+    there = gpproj.leave_input_out(references, prior=prior)
+    assert batches == [alone, 3 * alone]
+    assert there.columns.tolist() == list("abcd")
+    close(there.to_numpy(), np.stack(here), 1e-5)
+
+
+def test_too_many_references_go_into_several_batches(monkeypatch):
+    references = [made(seed, "cpu") for seed in range(3)]
+    whole = gpproj.leave_input_out(references)
+    monkeypatch.setattr(running, "NUMBERS", 2 * 50**2)
+    batches = counted(monkeypatch)
+    parted = gpproj.leave_input_out(references)
+    assert len(batches) == 2
+    assert batches[0] == 2 * batches[1]
+    close(parted.to_numpy(), whole.to_numpy(), 1e-6)
+
+
+@pytest.mark.parametrize(("folds", "sizes"), [(5, 1), (4, 2)])
+def test_folds_are_searched_side_by_side(folds, sizes, monkeypatch):
+    search = partial(gpproj.forward_search, max_inputs=3, progress=False)
+    check = partial(gpproj.validate, method="kfold", folds=folds, random_state=0, progress=False)
+    here, there = made(0, None), made(0, "cpu")
+    expected, path = check(here, search(here)), search(there)
+    batches = counted(monkeypatch, "advance")
+    search(there)
+    alone = len(batches)
+    found = check(there, path)
+    # Folds of equally many rows take hardly more batches than one: some have a step of their own.
+    assert len(batches) - alone <= 1.5 * alone * sizes
+    assert max(batches[alone:]) > 1.5 * max(batches[:alone])
+    assert found.orders == expected.orders
+    close(found.scores.log_density, expected.scores.log_density, 1e-4)
+
+
+def test_clusters_of_several_references_go_into_one_batch(monkeypatch):
+    def work(seed):
+        return gpproj.project(drawn(seed), ["a", "b"], clusters="draws").log_density(*make_data())
+
+    expected = [work(seed) for seed in range(3)]
+    batches = counted(monkeypatch)
+    work(0)
+    alone, integrated = max(batches), len(batches)
+    batches.clear()
+    found = together(work, range(3))
+    assert len(batches) == integrated
+    assert max(batches) == 3 * alone
+    close(np.stack(found), np.stack(expected), 1e-4)
+
+
+def test_companies_are_found_again(monkeypatch):
+    references = [made(seed, "cpu") for seed in range(3)]
+    companies, built = Companies(), []
+    plain = lanes._company
+    monkeypatch.setattr(lanes, "_company", lambda members: built.append(1) or plain(members))
+    targets = [one.target for one in references]
+    first = companies.of(targets, [2, 1, 3])
+    assert first.owner.tolist() == [0, 0, 1, 2, 2, 2]
+    fewer = companies.of([targets[2], targets[0]], [1, 2])
+    assert fewer.owner.tolist() == [2, 0, 0]
+    assert fewer.replays is first.replays
+    twice = companies.of([first.at(np.array([5, 0])), targets[1]], [2, 1])
+    assert twice.owner.tolist() == [2, 0, 3]
+    assert len(built) == 2
+    np.testing.assert_array_equal(twice.each.root[2], targets[2].root)
+    for seed in range(lanes.REMEMBERED):
+        companies.of([targets[0], made(seed, "cpu").target], [1, 1])
+    assert companies.of(targets, [1, 1, 1]).replays is not first.replays  # forgotten
+
+
+def others_of(X, y, **changes):
+    settings = {"kernel": KERNEL, "standardize": True, "device": "cpu", **changes}
+    kernel = settings.pop("kernel")
+    return gpproj.condition(X, y, kernel, Gaussian(0.1), **settings)
+
+
+OTHERS = {
+    "rows": lambda: others_of(*make_data(40)),
+    "units": lambda: others_of(*make_data(), standardize=False),
+    "a kernel": lambda: others_of(*make_data(), kernel=Constant(0.3) + Matern32(1.0, 2.0)),
+    "a product": lambda: others_of(*make_data(), kernel=Constant(0.3) * SquaredExponential()),
+    "inputs": lambda: others_of(
+        make_data()[0][["a", "b"]], make_data()[1], kernel=SquaredExponential()
+    ),
+    "a library": lambda: others_of(*make_data(), device=None),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_references_that_do_not_go_together_are_taken_one_by_one(there, other, turned):
+    both = [there, OTHERS[other]()][:: -1 if turned else 1]
+    found = gpproj.leave_input_out(both)
+    for row, one in enumerate(both):
+        expected = gpproj.leave_input_out(one)
+        np.testing.assert_array_equal(found.loc[row, list(expected.index)], expected)
+
+
+@pytest.mark.parametrize("wrong", [[], None, 3, ["a"]])
+def test_only_references_have_inputs_left_out(wrong):
+    with pytest.raises(TypeError, match="reference must be a Reference or a sequence"):
+        gpproj.leave_input_out(wrong)
+
+
+def test_inputs_may_be_in_another_order_in_a_batch(there):
+    X, y = make_data()
+    both = [there, others_of(X[list("dcba")], y, kernel=KERNEL)]
+    found = gpproj.leave_input_out(both)
+    assert found.columns.tolist() == list("abcd")
+    for row, one in enumerate(both):
+        expected = gpproj.leave_input_out(one)
+        close(found.loc[row, list(expected.index)].to_numpy(), expected.to_numpy(), 1e-5)
+
+
+def test_noise_may_differ_between_references_of_a_batch():
+    X, y = make_data()
+    noisy, quiet = (
+        gpproj.condition(X, y, KERNEL, Gaussian(noise), standardize=True, device="cpu")
+        for noise in (10.0, 0.01)
+    )
+    found = gpproj.leave_input_out([noisy, quiet], prior=None)
+    for row, one in enumerate((noisy, quiet)):
+        close(found.loc[row].to_numpy(), gpproj.leave_input_out(one, prior=None).to_numpy(), 1e-4)
