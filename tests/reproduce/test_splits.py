@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 import gpproj
+from gpproj.projection import goal
 from gpproj.reproduce import reproduce_splits, split_tables, splits
 from gpproj.reproduce.split_tables import BEYOND, PAPER
 from gpproj.reproduce.splits import ALL_INPUTS, WAYS, Setting
@@ -15,14 +18,18 @@ from gpproj.reproduce.splits import ALL_INPUTS, WAYS, Setting
 pytest.importorskip("nutpie")
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def miniature(patched):
     X, y = gpproj.datasets.diabetes()
     small = X.loc[:79, ["age", "bmi", "s5"]], y.loc[:79]
     setting = Setting("boston", 40, 2, draws=12, tune=20, clusters=2, at=(1, 5))
+    patched.setattr(gpproj.datasets, "boston", lambda: small)
+    patched.setitem(splits.SETTINGS, "boston", setting)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(gpproj.datasets, "boston", lambda: small)
-        patched.setitem(splits.SETTINGS, "boston", setting)
+        miniature(patched)
         folder = tmp_path_factory.mktemp("made") / "on the way"
         open_before = plt.get_fignums()
         summary = reproduce_splits("boston", folder, 2)
@@ -96,6 +103,25 @@ def test_finished_splits_are_not_run_again(written):
     _, summary, again, calls = written
     assert calls == []
     pd.testing.assert_frame_equal(summary, again)
+
+
+def test_splits_side_by_side_on_a_device_give_the_same(written, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    miniature(monkeypatch)
+    finished = tmp_path / "finished"
+    for split in (written[0] / "finished").glob("split_*"):
+        for name in ("reference", "fit"):
+            shutil.copytree(split / name, finished / split.name / name)
+            shutil.copy(split / f"{name}.json", finished / split.name)
+    batches, plain = [], goal.advance
+    monkeypatch.setattr(
+        goal, "advance", lambda own, *rest: batches.append(own) or plain(own, *rest)
+    )
+    reproduce_splits("boston", tmp_path, 2, device="cpu")
+    assert any(len(own.masks) > 2 * 12 for own in batches)  # every draw of both splits
+    found, expected = (pd.read_csv(one / "boston.csv") for one in (tmp_path, written[0]))
+    assert found[["split", "curve", "size"]].equals(expected[["split", "curve", "size"]])
+    np.testing.assert_allclose(found["log_density"], expected["log_density"], atol=0.01)
 
 
 def test_the_settings_are_the_papers():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpproj.execute.meeting import ask, together
+from gpproj.execute.meeting import ask, clock, together
 from gpproj.execute.parallel import check_jobs, run, run_in_batches, same_workers
 from gpproj.execute.progress import Progress, time_text
 
@@ -10,6 +10,7 @@ __all__ = [
     "Progress",
     "ask",
     "check_jobs",
+    "clock",
     "run",
     "run_in_batches",
     "same_workers",

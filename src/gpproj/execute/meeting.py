@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from threading import Semaphore, Thread
+from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from gpproj.execute.parallel import check_jobs, workers_of
@@ -48,6 +49,16 @@ def ask(answer: Answer, question: Any) -> Any:
     """
     member = _here.get()
     return answer([question], {})[0] if member is None else member.ask(answer, question)
+
+
+def clock() -> float:
+    """Return a time in seconds, to be compared with another of the same work.
+
+    In a meeting it stands still while others are at work, and of the time that answers take it
+    counts the share of this work.
+    """
+    member = _here.get()
+    return perf_counter() if member is None else member.clock()
 
 
 def together(
@@ -132,9 +143,12 @@ class _Meeting(Generic[Item, Result]):
         for member in members:
             kinds.setdefault(member.kind, []).append(member)
         for answer, asking in kinds.items():
+            began = perf_counter()
             answers = answer([member.question for member in asking], self._kept)
+            share = (perf_counter() - began) / len(asking)
             for member, told in zip(asking, answers, strict=True):
                 member.told = told
+                member.spent += share
 
     def results(self) -> list[Result]:
         return [member.result for member in self.members]
@@ -167,6 +181,8 @@ class _Member(Generic[Item, Result]):
 
     def __init__(self, function: Callable[[Item], Result], item: Item, room: Semaphore) -> None:
         self.ended = False
+        self.spent = 0.0
+        self._since = 0.0
         self.error: BaseException | None = None
         self._room, self._turn = room, Semaphore(0)
         self._waiting = self._dismissed = False
@@ -191,6 +207,7 @@ class _Member(Generic[Item, Result]):
     def ask(self, answer: Answer, question: Any) -> Any:
         """Leave the room with a question, and return with its answer."""
         self.kind, self.question = answer, question
+        self.spent = self.clock()
         self._waiting = True
         self._room.release()
         if not self._dismissed:
@@ -198,10 +215,16 @@ class _Member(Generic[Item, Result]):
         if self._dismissed:
             raise _Dismissed
         told, self.question, self.told = self.told, None, None
+        self._since = perf_counter()
         return told
+
+    def clock(self) -> float:
+        """Return the seconds of its own work and of its shares of answers."""
+        return self.spent + perf_counter() - self._since
 
     def _work(self, function: Callable[[Item], Result], item: Item) -> None:
         _here.set(self)
+        self._since = perf_counter()
         try:
             self.result = function(item)
         except _Dismissed:

@@ -8,7 +8,6 @@ needs no new draws.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import gpproj
-from gpproj.execute import run
+from gpproj.execute import clock, run, together
 from gpproj.reproduce.figures import save
 from gpproj.reproduce.split_tables import BEYOND, PAPER, draw, needed, paired, shown, suggested
 from gpproj.reproduce.stages import Made, Rows, kept_model, kept_rows
@@ -55,6 +54,9 @@ QUICK: dict[str, Any] = {"draws": 30, "tune": 100, "sizes": 4, "clusters": 5, "a
 ALL_INPUTS = {"all inputs": None, "all inputs, clusters": 0, "all inputs, every draw": "draws"}
 """`clusters` of projections onto all inputs; 0 for as many as the setting says."""
 
+NUMBERS = 2**27
+"""In the covariances of all draws of splits that go side by side on a device: a gigabyte."""
+
 PREDICTED = 1000
 """New rows whose prediction is timed."""
 
@@ -86,10 +88,7 @@ class Split:
     def kept(self, name: str, make: Callable[[], Any], *settings: Any) -> Made:
         """Return a reference or a path, made if it is not there."""
         own = [self.setting.name, self.setting.n, self.seed, name, *settings]
-        with warnings.catch_warnings():
-            # Constant columns of a split, and the short chains of the paper.
-            warnings.simplefilter("ignore", UserWarning)
-            return kept_model(self.folder / name.replace(", ", "_").replace(" ", "-"), own, make)
+        return kept_model(self.folder / name.replace(", ", "_").replace(" ", "-"), own, make)
 
     @cached_property
     def sampled(self) -> Made:
@@ -162,9 +161,9 @@ class Split:
         """Return the seconds of a thousand predictions."""
         X = self.test[0]
         rows = np.resize(np.arange(len(X)), PREDICTED)
-        start = time.perf_counter()
+        start = clock()
         model.predict_response(X.iloc[rows])
-        return round(time.perf_counter() - start, 4)
+        return round(clock() - start, 4)
 
 
 def _along(order: Callable[[Split], Any], learn: Any, prior: Any, split: Split) -> Any:
@@ -229,46 +228,42 @@ def _cluster_rows(split: Split) -> Iterator[dict[str, Any]]:
     path = split.mixtures
     for size in split.setting.at:
         if size < len(path):
-            start = time.perf_counter()
+            start = clock()
             model = path.submodel(size, split.setting.clusters)
-            seconds = time.perf_counter() - start
+            seconds = clock() - start
             yield split.row("projection, clusters", size, model, seconds)
 
 
 def _draw_rows(split: Split) -> Iterator[dict[str, Any]]:
     path = split.mixtures
     for size in range(1, len(path)):
-        start = time.perf_counter()
+        start = clock()
         model = path[size]
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         yield split.row("projection, every draw", size, model, seconds)
 
 
 def _full_rows(split: Split) -> Iterator[dict[str, Any]]:
     for curve, clusters in ALL_INPUTS.items():
         own: Any = split.setting.clusters if clusters == 0 else clusters
-        start = time.perf_counter()
+        start = clock()
         # The single one on the host, where its predictions are timed like all others.
         reference = split.sampled.thing if clusters is None else split.reference
         model = gpproj.project(reference, split.inputs, prior=None, clusters=own)
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         timed = {"predicting": split.predicting(model)} if clusters is None else {}
         yield split.row(curve, len(split.inputs), model, seconds, **timed)
 
 
 def _suggested_rows(split: Split) -> Iterator[dict[str, Any]]:
     path = split.mixtures
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # few draws, or no size that is enough
-        cv = gpproj.validate(
-            path.reference, path, "loo", search="once", refit=False, progress=False
-        )
-        sizes = {
-            "suggested": cv.suggest_size(corrected=True),
-            "suggested, not corrected": cv.suggest_size(),
-        }
-    seconds = time.perf_counter() - start
+    start = clock()
+    cv = gpproj.validate(path.reference, path, "loo", search="once", refit=False, progress=False)
+    sizes = {
+        "suggested": cv.suggest_size(corrected=True),
+        "suggested, not corrected": cv.suggest_size(),
+    }
+    seconds = clock() - start
     single = split.path("projection, weak prior").thing
     for curve, size in sizes.items():
         if size is not None:
@@ -318,6 +313,7 @@ def reproduce_splits(
         Splits that run at the same time.
     device : str, optional
         Where projections are computed, such as "cuda": every draw by itself takes hours otherwise.
+        Several splits go side by side there, and seconds are their shares.
     quick : bool
         Fewer draws and smaller sizes, to see in minutes that all works.
     mixtures : bool
@@ -339,7 +335,15 @@ def reproduce_splits(
         _try(device)
     finished.mkdir(parents=True, exist_ok=True)
     work = partial(rows_of, setting, finished, device=device, mixtures=mixtures)
-    found = run(work, list(range(splits)), n_jobs, progress=f"{name} splits")
+    seeds, title = list(range(splits)), f"{name} splits"
+    with warnings.catch_warnings():
+        # Constant columns of a split, the short chains of the paper, no size that is enough.
+        warnings.simplefilter("ignore", UserWarning)
+        if device is None:
+            found = run(work, seeds, n_jobs, progress=title)
+        else:
+            room = max(NUMBERS // (setting.draws * setting.n**2), 1)
+            found = together(work, seeds, n_jobs, progress=title, at_once=room)
     raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
     for part, table in (

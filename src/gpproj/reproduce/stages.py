@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 import gpproj
 from gpproj import store
-from gpproj.execute import run
+from gpproj.execute import clock, run
 
 Rows = list[dict[str, Any]]
 
@@ -105,9 +104,9 @@ def kept_model(folder: Path, settings: Any, make: Callable[[], Any]) -> Made:
         if told["key"] == key:
             return Made(gpproj.load(folder), told["seconds"])
     folder.parent.mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
+    start = clock()
     made = make()
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     made.save(folder, overwrite=True)
     store.write_text(note, json.dumps({"key": key, "seconds": seconds}))
     # As it is read, so that what follows does not depend on when it was made.
