@@ -29,6 +29,7 @@ from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.projection import family_of
 from gpproj.projection.objective import posterior_divergence, projection_error
+from gpproj.reference import running
 
 SEARCH_ROWS = 10_000
 
@@ -173,6 +174,32 @@ def known(X: np.ndarray, y: np.ndarray) -> tuple[Any, Gaussian]:
     return few.kernel, Gaussian(few.noise_variance)
 
 
+def folds(count: int = 10) -> dict[str, Any]:
+    """Measure a validation with searches inside, folds side by side and one after the other."""
+    ref = gpproj.fit(*moved(*real("boston")))
+    path = gpproj.forward_search(ref, progress=False)
+    fit, _ = timed(lambda: ref.refit(ref.training.X, ref.training.y))
+
+    def validated() -> Any:
+        return gpproj.validate(ref, path, "kfold", folds=count, random_state=0, progress=False)
+
+    together, cv = timed(validated)
+    room, running.NUMBERS = running.NUMBERS, 1
+    try:
+        apart, own = timed(validated)
+    finally:
+        running.NUMBERS = room
+    away = np.abs(cv.scores.log_density - own.scores.log_density)
+    return {
+        "seconds": round(together, 2),
+        "seconds, one after the other": round(apart, 2),
+        "seconds of one fit": round(fit, 2),
+        "same orders": sum(a == b for a, b in zip(cv.orders, own.orders, strict=True)),
+        "median difference of log densities": float(np.median(away)),
+        "folds": count,
+    }
+
+
 def dense(n: int = 5000, d: int = 20, steps: int = 10) -> dict[str, Any]:
     """Measure a path at many rows with whole matrices, searched on all rows and on some."""
     X, y = additive(n, d)
@@ -249,6 +276,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "automobile": lambda: paths("automobile"),
     "crime": lambda: paths("crime", ("race", "exhaustive")),
     "toy": toy,
+    "folds": folds,
     "dense": dense,
     "quality": quality,
     "sparse": lambda: sparse(100_000),

@@ -218,3 +218,21 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_after_a_replay(exact):
         assert np.isfinite(found.value).all()
         close(found.value[[0, 2]], good.value[[0, 2]])
         close(found.gradient[[0, 2]], good.gradient[[0, 2]])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_folds_side_by_side_find_what_the_processor_finds(exact, n_jobs):
+    found, expected = (
+        gpproj.validate(
+            own,
+            gpproj.forward_search(own, 4, progress=False),
+            "kfold",
+            folds=4,  # of 112 and of 113 rows
+            random_state=0,
+            n_jobs=n_jobs,
+            progress=False,
+        )
+        for own in (exact.there, exact.here)
+    )
+    assert found.orders == expected.orders
+    close(found.scores.log_density, expected.scores.log_density, 1e-4)

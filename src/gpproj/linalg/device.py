@@ -209,6 +209,9 @@ class Replays:
             return self._recorded[key](inputs)[:lanes, ...].clone()
 
 
+CAPTURE = "thread_local"
+"""What may not be done while something is recorded binds the thread that records alone."""
+
 _LOCK = Lock()  # recordings share their memory: one at a time
 
 
@@ -218,7 +221,7 @@ def _first() -> Any:
     import torch
 
     graph, number = torch.cuda.CUDAGraph(), torch.zeros(1, device="cuda")
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode=CAPTURE):
         number + 1.0
     return graph
 
@@ -233,7 +236,7 @@ def _record(work: Callable[..., Array], inputs: list[Array]) -> _Recording:
         work(*inputs)
     torch.cuda.current_stream().wait_stream(beside)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool):
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode=CAPTURE):
         output = work(*inputs)
     return _Recording(graph, inputs, output)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,8 @@ class Goal:
 
     def divergences(self, parameters: Host) -> Host:
         """Return E at parameters of each lane, `(b,)`."""
-        return posterior_divergence(self.target, self.family.kernel, parameters, self.masks).value
+        divergences: Host = ask(_divergences, _Point(self, parameters))
+        return divergences
 
 
 class _Start(NamedTuple):
@@ -141,12 +143,20 @@ def _advanced(questions: Sequence[_Run], kept: dict[str, Companies]) -> list[Sta
 
 
 def _errors(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[Host]:
-    def answer(goal: Goal, own: Sequence[_Point]) -> list[Host]:
-        parameters = np.concatenate([one.parameters for one in own])
-        errors = projection_error(goal.target, goal.family.kernel, parameters, goal.masks)
-        return np.split(errors, np.cumsum([len(one.parameters) for one in own])[:-1])
+    return _batched(questions, kept, partial(_at_points, projection_error))
 
-    return _batched(questions, kept, answer)
+
+def _divergences(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[Host]:
+    def divergence(*at: Any) -> Host:
+        return posterior_divergence(*at).value
+
+    return _batched(questions, kept, partial(_at_points, divergence))
+
+
+def _at_points(measure: Callable[..., Host], goal: Goal, own: Sequence[_Point]) -> list[Host]:
+    parameters = np.concatenate([one.parameters for one in own])
+    found = measure(goal.target, goal.family.kernel, parameters, goal.masks)
+    return np.split(found, np.cumsum([len(one.parameters) for one in own])[:-1])
 
 
 def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
