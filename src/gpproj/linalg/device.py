@@ -155,11 +155,27 @@ def minus_product(matrix: Array, left: Array, right: Array) -> Array:
 def _leaf(A: Array, root: Array) -> tuple[Array, Array]:
     import torch
 
+    _wake(A.device)
     lower, told = torch.linalg.cholesky_ex(A)
     identity = torch.eye(int(A.shape[-1]), dtype=A.dtype, device=A.device)
     root[...] = torch.linalg.solve_triangular(lower, identity.expand(lower.shape), upper=False)
     diagonal = torch.diagonal(lower, dim1=-2, dim2=-1)
     return 2.0 * diagonal.log().sum(-1), told != 0
+
+
+_AWAKE: set[Any] = set()
+_WAKING = Lock()
+
+
+def _wake(device: Any) -> None:
+    """Let torch load what it factorises with there: several threads must not do so at once."""
+    if device in _AWAKE:
+        return
+    import torch
+
+    with _WAKING:
+        torch.linalg.cholesky_ex(torch.ones((1, 1), dtype=torch.float64, device=device))
+        _AWAKE.add(device)
 
 
 SIZES = (1, 2, 4, 8, 12, 16, *range(24, 129, 8), *range(144, 513, 16))
