@@ -184,11 +184,11 @@ def folds(count: int = 10) -> dict[str, Any]:
         return gpproj.validate(ref, path, "kfold", folds=count, random_state=0, progress=False)
 
     together, cv = timed(validated)
-    room, running.NUMBERS = running.NUMBERS, 1
+    room, running.room_for = running.room_for, lambda X: 1
     try:
         apart, own = timed(validated)
     finally:
-        running.NUMBERS = room
+        running.room_for = room
     away = np.abs(cv.scores.log_density - own.scores.log_density)
     return {
         "seconds": round(together, 2),

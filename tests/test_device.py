@@ -32,6 +32,7 @@ from gpproj.linalg import (
     is_hopeful,
     log_determinant,
     lower_triangle,
+    room_for,
 )
 from gpproj.linalg import device as by_halves
 from gpproj.projection import clusters as clusters_module
@@ -155,11 +156,15 @@ def test_a_fit_ends_where_numpy_ends():
     close(found.draws.parameters, expected.draws.parameters, 1e-4)
 
 
+def test_devices_that_do_not_tell_have_little_room():
+    assert room_for(torch.zeros(1)) == room_for(np.zeros(1)) == 2**25
+
+
 def test_large_batches_are_done_in_parts(here, there, monkeypatch):
     at = candidates(here, lanes=7)
     seen = []
     told = dense._told
-    monkeypatch.setattr(dense, "DEVICE_NUMBERS", 3 * here.training.n**2)
+    monkeypatch.setattr(dense, "room_for", lambda X: 3 * here.training.n**2)
     monkeypatch.setattr(dense, "_told", lambda *given: seen.append(len(given[2])) or told(*given))
     found = posterior_divergence(there.target, *at)
     assert seen == [3, 3, 1]
@@ -545,7 +550,7 @@ def test_what_clusters_are_held_to_is_kept_for_all_submodels(monkeypatch):
 
 def test_too_many_clusters_go_into_several_batches(monkeypatch):
     whole, asked = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws"), []
-    monkeypatch.setattr(clusters_module, "NUMBERS", 2 * 50**2)
+    monkeypatch.setattr(clusters_module, "room_for", lambda X: 32 * 50**2)
     monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
     parted = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
     assert [type(one).__name__ for one in asked] == ["Targets", "Targets", "Target"]

@@ -13,6 +13,8 @@ import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import device as recording
+from gpproj.linalg import room_for
+from gpproj.linalg.arrays import SHARE
 from gpproj.projection import family_of
 from gpproj.projection.objective import (
     negative_evidence,
@@ -218,6 +220,11 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_after_a_replay(exact):
         assert np.isfinite(found.value).all()
         close(found.value[[0, 2]], good.value[[0, 2]])
         close(found.gradient[[0, 2]], good.gradient[[0, 2]])
+
+
+def test_batches_have_room_by_the_memory_of_the_device(gpu):
+    memory = torch.cuda.get_device_properties(gpu).total_memory
+    assert room_for(torch.zeros(1, device=gpu)) == memory // SHARE
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -81,7 +81,7 @@ def test_several_references_are_left_inputs_out_of_in_one_batch(prior, monkeypat
 def test_too_many_references_go_into_several_batches(monkeypatch):
     references = [made(seed, "cpu") for seed in range(3)]
     whole = gpproj.leave_input_out(references)
-    monkeypatch.setattr(running, "NUMBERS", 2 * 50**2)
+    monkeypatch.setattr(running, "room_for", lambda X: 8 * 50**2)
     batches = counted(monkeypatch)
     parted = gpproj.leave_input_out(references)
     assert len(batches) == 2

@@ -27,6 +27,7 @@ from gpproj.linalg import (
     like,
     log_determinant,
     namespace,
+    room_for,
     transpose,
 )
 
@@ -42,9 +43,6 @@ SMALLEST = 1e-100
 
 BLOCK = 1024
 """Rows at a time on a processor."""
-
-DEVICE_NUMBERS = 2**27
-"""Numbers in the largest array of a block on a device: a gigabyte."""
 
 KEPT_NUMBERS = 2**25
 """Numbers in Phi up to which its blocks are kept for the second time; on a device as many as in
@@ -108,8 +106,9 @@ class Features:
         n = int(self._X.shape[0])
         numbers, step = KEPT_NUMBERS, BLOCK
         if not is_numpy(self._X):
-            numbers = 8 * DEVICE_NUMBERS
-            step = max(DEVICE_NUMBERS // max(self.lanes * self.size, 1), BLOCK)
+            room = room_for(self._X) // 4
+            numbers = 8 * room
+            step = max(room // max(self.lanes * self.size, 1), BLOCK)
         keep = n * self.size * self.lanes <= numbers
         kept = []
         for start in range(0, n, step):

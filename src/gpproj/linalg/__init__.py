@@ -17,6 +17,7 @@ from gpproj.linalg.arrays import (
     masked,
     namespace,
     on_device,
+    room_for,
     to_host,
     transpose,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "namespace",
     "on_device",
     "one_blas_thread",
+    "room_for",
     "solve",
     "subtract_gram",
     "subtract_outer",

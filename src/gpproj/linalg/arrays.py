@@ -54,6 +54,26 @@ def on_device(values: Array, name: str) -> Array:
         raise ValueError(f"device: {name!r} cannot be used here ({told})") from None
 
 
+SHARE = 256
+"""Bytes of a device's memory for each number in the largest arrays of a batch: an evaluation has
+some ten such arrays at a time, and recordings of smaller batches keep as many."""
+
+UNKNOWN = 2**33
+"""Bytes taken for the memory of devices that do not tell, and of processors."""
+
+
+def room_for(array: Array) -> int:
+    """Return how many numbers the largest arrays of a batch may have where an array lives."""
+    total = UNKNOWN
+    if array_api_compat.is_torch_array(array) and array.device.type == "cuda":
+        import torch
+
+        total = torch.cuda.get_device_properties(array.device).total_memory
+    elif array_api_compat.is_cupy_array(array):
+        total = array.device.mem_info[1]
+    return int(total) // SHARE
+
+
 def to_host(array: Array) -> Host:
     """Return `array` as a NumPy array, copied from its device where it lives on one."""
     if is_numpy(array):

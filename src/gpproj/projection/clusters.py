@@ -10,16 +10,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from gpproj.execute import run
-from gpproj.linalg import Host, is_numpy
+from gpproj.linalg import Host, is_numpy, room_for
 from gpproj.projection.family import Family, null_family
 from gpproj.projection.goal import Learn
 from gpproj.projection.solving import Projection, solve
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
 from gpproj.reference import Clusters, Draws, Reference, Share, Targets, side_by_side
-
-NUMBERS = 2**25
-"""In the covariances of clusters that go into one batch on a device: a quarter of a gigabyte, of
-which there are three as long as they are kept."""
 
 
 def project_clusters(
@@ -71,7 +67,8 @@ def _batches(reference: Reference, clusters: Clusters) -> _Batches:
     X = reference.target.X
     if is_numpy(X) or reference.target.inducing is not None or len(draws) == 1:
         return [[one] for one in draws]
-    size = max(NUMBERS // int(X.shape[0]) ** 2, 1)
+    # They are kept, in three arrays, as long as the reference is.
+    size = max(room_for(X) // (16 * int(X.shape[0]) ** 2), 1)
     if len(draws) > size:
         return [draws[first : first + size] for first in range(0, len(draws), size)]
     kept = reference.kept

@@ -43,6 +43,7 @@ from gpproj.linalg import (
     like,
     log_determinant,
     namespace,
+    room_for,
     subtract_gram,
     subtract_outer,
     times_lower,
@@ -53,11 +54,9 @@ from gpproj.linalg import (
 from gpproj.projection.values import Value
 from gpproj.reference import Held, Lanes, Target, Targets
 
-DEVICE_NUMBERS = 2**29
-"""Numbers in the covariances of a batch on a device: four gigabytes."""
-
-RECORDED_NUMBERS = 2**27
-"""Likewise of batches that are worth recording: with more, the device is busy enough."""
+RECORDED = 2**27
+"""Numbers in the covariances of batches that are worth recording on a device: with more, or with a
+quarter of what it has room for, it is busy enough."""
 
 
 def posterior_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -206,7 +205,7 @@ def _site_factor(target: One, smooth: Evaluation, diagonal: Array) -> Factor:
 def _batches(target: Held, parameters: Host) -> Iterator[slice]:
     # One matrix at a time stays in the processor's cache; on a device the batch is the point.
     lanes, n = parameters.shape[0], int(target.X.shape[-2])
-    size = 1 if is_numpy(target.X) else max(DEVICE_NUMBERS // n**2, 1)
+    size = 1 if is_numpy(target.X) else max(room_for(target.X) // n**2, 1)
     return (slice(start, start + size) for start in range(0, lanes, size))
 
 
@@ -270,7 +269,8 @@ def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work:
         held = target.each.take(*owner) if isinstance(target, Targets) else target
         return work(held, kernel, theta, own)
 
-    large = parameters.shape[0] * int(X.shape[-2]) ** 2 > RECORDED_NUMBERS
+    numbers = parameters.shape[0] * int(X.shape[-2]) ** 2
+    large = numbers > min(RECORDED, room_for(X) // 4)
     if large or not is_hopeful():
         return to_host(whole(*inputs))
     return to_host(target.replays.run((work, kernel), whole, *inputs))

@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from gpproj.execute import run, together
-from gpproj.linalg import is_numpy
+from gpproj.linalg import is_numpy, room_for
 from gpproj.reference.model import Reference
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-NUMBERS = 2**27
-"""In the covariances of references that meet on a device: a gigabyte."""
 
 
 def run_where(
@@ -39,4 +36,4 @@ def run_where(
     X, n = reference.training.X, reference.training.n
     if is_numpy(X):
         return run(function, items, n_jobs, progress)
-    return together(function, items, n_jobs, progress, at_once=max(NUMBERS // n**2, 1))
+    return together(function, items, n_jobs, progress, at_once=max(room_for(X) // (4 * n**2), 1))

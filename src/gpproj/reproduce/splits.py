@@ -18,6 +18,7 @@ import numpy as np
 
 import gpproj
 from gpproj.execute import clock, run, together
+from gpproj.linalg import on_device, room_for
 from gpproj.reproduce.figures import save
 from gpproj.reproduce.split_tables import BEYOND, PAPER, draw, needed, paired, shown, suggested
 from gpproj.reproduce.stages import Made, Rows, kept_model, kept_rows
@@ -53,9 +54,6 @@ QUICK: dict[str, Any] = {"draws": 30, "tune": 100, "sizes": 4, "clusters": 5, "a
 
 ALL_INPUTS = {"all inputs": None, "all inputs, clusters": 0, "all inputs, every draw": "draws"}
 """`clusters` of projections onto all inputs; 0 for as many as the setting says."""
-
-NUMBERS = 2**27
-"""In the covariances of all draws of splits that go side by side on a device: a gigabyte."""
 
 PREDICTED = 1000
 """New rows whose prediction is timed."""
@@ -332,7 +330,7 @@ def reproduce_splits(
     if quick:
         setting, finished = setting._replace(**QUICK), folder / "finished_quickly"
     if device is not None:
-        _try(device)
+        _room(device, setting)  # which refuses one that cannot be used, at once
     finished.mkdir(parents=True, exist_ok=True)
     work = partial(rows_of, setting, finished, device=device, mixtures=mixtures)
     seeds, title = list(range(splits)), f"{name} splits"
@@ -342,8 +340,7 @@ def reproduce_splits(
         if device is None:
             found = run(work, seeds, n_jobs, progress=title)
         else:
-            room = max(NUMBERS // (setting.draws * setting.n**2), 1)
-            found = together(work, seeds, n_jobs, progress=title, at_once=room)
+            found = together(work, seeds, n_jobs, progress=title, at_once=_room(device, setting))
     raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
     for part, table in (
@@ -357,10 +354,10 @@ def reproduce_splits(
     return shown(raw, setting.at)
 
 
-def _try(device: str) -> None:
-    """Compute next to nothing on a device, so that one that cannot be used is refused at once."""
-    kernel, noise = gpproj.kernels.SquaredExponential(), gpproj.likelihoods.Gaussian(1.0)
-    gpproj.condition([[0.0], [1.0]], [0.0, 1.0], kernel, noise, device=device)
+def _room(device: str, setting: Setting) -> int:
+    """Return how many splits go side by side on a device, with all their draws."""
+    room = room_for(on_device(np.zeros(1), device))
+    return max(room // (4 * setting.draws * setting.n**2), 1)
 
 
 def rows_of(
