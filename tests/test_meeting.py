@@ -66,6 +66,25 @@ def test_questions_of_different_kinds_are_answered_apart():
     assert (others.asked, squares.asked) == ([[0, 2]], [[1, 3]])
 
 
+def test_work_that_is_out_of_step_comes_into_step_again():
+    squares, others = Squares(), Squares()
+
+    def work(item):
+        if item != 1:
+            ask(others, item)  # one has nothing to ask here
+        return ask(squares, item), ask(squares, item, "later")
+
+    assert together(work, range(4)) == [(0, 0), (1, 1), (4, 4), (9, 9)]
+    assert others.asked == [[0, 2, 3]]
+    assert squares.asked == [[0, 1, 2, 3]] * 2
+
+
+def test_kinds_of_questions_to_one_answerer_are_answered_apart():
+    squares = Squares()
+    together(lambda item: ask(squares, item, item > 1), range(5))
+    assert squares.asked == [[2, 3, 4], [0, 1]]
+
+
 def test_what_answers_keep_lasts_as_long_as_the_meeting():
     def counted(questions, kept):
         kept["times"] = kept.get("times", 0) + 1

@@ -2,13 +2,14 @@
 
 For a device, which does many small things in the time of one. Every piece runs as if it were alone,
 in a thread of its own, until it asks something. When all that are still at work have asked, the
-questions are answered together, and all go on. The order of the answers, and who is in them,
-depends on the work alone and not on time.
+questions of the kind that most of them ask are answered together, and those who asked go on. The
+others wait until theirs is that kind: work that fell out of step comes into step again. The order of
+the answers, and who is in them, depends on the work alone and not on time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from threading import Semaphore, Thread
@@ -31,7 +32,7 @@ Answer: TypeAlias = Callable[[Sequence[Any], Kept], Sequence[Any]]
 _here: ContextVar[_Member[Any, Any] | None] = ContextVar("_here", default=None)
 
 
-def ask(answer: Answer, question: Any) -> Any:
+def ask(answer: Answer, question: Any, kind: Hashable = None) -> Any:
     """Return the answer to a question; in a meeting, when the others have asked too.
 
     Parameters
@@ -39,6 +40,8 @@ def ask(answer: Answer, question: Any) -> Any:
     answer : callable
         Answers questions of this kind, given what earlier answers of the meeting have kept.
     question : object
+    kind : hashable
+        Questions to the same answerer that take about as long, and are best answered together.
 
     Examples
     --------
@@ -48,7 +51,7 @@ def ask(answer: Answer, question: Any) -> Any:
     9
     """
     member = _here.get()
-    return answer([question], {})[0] if member is None else member.ask(answer, question)
+    return answer([question], {})[0] if member is None else member.ask(answer, question, kind)
 
 
 def clock() -> float:
@@ -122,33 +125,37 @@ class _Meeting(Generic[Item, Result]):
         self.members = [_Member(function, item, self._room) for item in items]
 
     def rounds(self) -> Iterator[int]:
-        """Let all go on and answer them, until all have ended; yield how many have."""
-        working = self.members
-        while working:
-            for member in working:
+        """Let them go on and answer them, until all have ended; yield how many have."""
+        left = answered = self.members
+        while left:
+            for member in answered:
                 self._room.acquire()
                 member.go_on()
             for _ in range(self._places):  # until nobody is inside
                 self._room.acquire()
             self._room.release(self._places)
-            failed = next((one.error for one in working if one.error is not None), None)
+            failed = next((one.error for one in left if one.error is not None), None)
             if failed is not None:
                 raise failed
-            working = [one for one in working if not one.ended]
-            self._answer(working)
-            yield len(self.members) - len(working)
+            left = [one for one in left if not one.ended]
+            answered = self._answer(left)
+            yield len(self.members) - len(left)
 
-    def _answer(self, members: Sequence[_Member[Item, Result]]) -> None:
-        kinds: dict[Answer, list[_Member[Item, Result]]] = {}
+    def _answer(self, members: Sequence[_Member[Item, Result]]) -> list[_Member[Item, Result]]:
+        """Answer the questions of the most frequent kind, the first of several; return of whom."""
+        kinds: dict[Any, list[_Member[Item, Result]]] = {}
         for member in members:
             kinds.setdefault(member.kind, []).append(member)
-        for answer, asking in kinds.items():
+        asking = max(kinds.values(), key=len, default=[])
+        if asking:
+            answer, _ = asking[0].kind
             began = perf_counter()
             answers = answer([member.question for member in asking], self._kept)
             share = (perf_counter() - began) / len(asking)
             for member, told in zip(asking, answers, strict=True):
                 member.told = told
                 member.spent += share
+        return asking
 
     def results(self) -> list[Result]:
         return [member.result for member in self.members]
@@ -175,7 +182,7 @@ class _Member(Generic[Item, Result]):
     """One piece of work."""
 
     result: Result
-    kind: Answer
+    kind: tuple[Answer, Hashable]
     question: Any
     told: Any
 
@@ -204,9 +211,9 @@ class _Member(Generic[Item, Result]):
             self._turn.release()
             self._thread.join()
 
-    def ask(self, answer: Answer, question: Any) -> Any:
+    def ask(self, answer: Answer, question: Any, kind: Hashable) -> Any:
         """Leave the room with a question, and return with its answer."""
-        self.kind, self.question = answer, question
+        self.kind, self.question = (answer, kind), question
         self.spent = self.clock()
         self._waiting = True
         self._room.release()

@@ -76,7 +76,7 @@ class Goal:
     def advance(self, state: State, iterations: int | NDArray[np.intp]) -> State:
         """Run lanes on, as `optimise.advance` does."""
         further = np.broadcast_to(iterations, state.lanes.shape)
-        moved: State = ask(_advanced, _Run(self, state, further))
+        moved: State = ask(_advanced, _Run(self, state, further), int(further.max(initial=0)))
         return moved
 
     def errors(self, parameters: Host) -> Host:

@@ -58,10 +58,10 @@ def leave_input_out(
     Parameters
     ----------
     reference : Reference or sequence of Reference
-        References on a device go into one batch if they have equally many rows, the same inputs
-        and kernel, and the same units, as all standardised data have.
+        References on a device go into one batch if they have equally many rows and inputs, the same
+        kernel, and the same units, as all standardised data have.
     n_jobs : int or None
-        Workers; -1 for all cores, None for what the configured backend says. A batch has one.
+        Workers; -1 for all cores, None for what the configured backend says.
     prior, kernel
         As for `gpproj.project`.
 

@@ -80,7 +80,8 @@ def validate(
         Of K-fold with the search inside: also choose a size in every fold by a validation of its
         training rows alone, see `Validation.nested_summary`.
     n_jobs : int or None
-        Folds (or rows) at a time; -1 for all cores. The answer does not depend on it.
+        Folds (or rows) at a time; -1 for all cores. The answer does not depend on it. On a device
+        folds go side by side in any case.
     random_state : int, optional
         Of the folds and points.
     progress : bool
