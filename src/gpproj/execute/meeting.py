@@ -3,8 +3,8 @@
 For a device, which does many small things in the time of one. Every piece runs as if it were alone,
 in a thread of its own, until it asks something. When all that are still at work have asked, the
 questions of the kind that most of them ask are answered together, and those who asked go on. The
-others wait until theirs is that kind: work that fell out of step comes into step again. The order of
-the answers, and who is in them, depends on the work alone and not on time.
+others wait until theirs is that kind, so that work that fell out of step comes into step again. The
+order of the answers, and who is in them, depends on the work alone and not on time.
 """
 
 from __future__ import annotations
