@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from contextvars import ContextVar
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpproj.execute import ask, clock, meeting, together
+from gpproj.linalg import one_blas_thread
 
 
 class Squares:
@@ -42,22 +45,32 @@ def test_everybody_is_answered_together(n_jobs):
     assert squares.asked == [[2, 2, 2], [4, 4], [16]]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_as_many_work_at_a_time_as_are_asked_for(n_jobs):
-    inside, most, lock = [], [], threading.Lock()
+def test_one_works_at_a_time_unless_more_are_asked_for():
+    inside, most = [], []
 
     def work(item):
         for _ in range(2):
-            with lock:
-                inside.append(item)
-                most.append(len(inside))
+            inside.append(item)
+            most.append(len(inside))
             time.sleep(0.01)
-            with lock:
-                inside.remove(item)
+            inside.remove(item)
             ask(Squares(), item)
 
-    together(work, range(4), n_jobs)
-    assert max(most) <= n_jobs
+    together(work, range(4))
+    assert max(most) == 1
+
+
+def test_as_many_work_at_a_time_as_are_asked_for():
+    gate = threading.Barrier(3, timeout=30.0)  # nobody passes before three are there
+
+    def work(item):
+        gate.wait()
+        return ask(Squares(), item)
+
+    assert together(work, range(3), n_jobs=3) == [0, 1, 4]
+    gate = threading.Barrier(3, timeout=0.2)
+    with pytest.raises(threading.BrokenBarrierError):
+        together(work, range(3), n_jobs=2)
 
 
 def test_questions_of_different_kinds_are_answered_apart():
@@ -140,31 +153,81 @@ def test_errors_reach_the_caller_and_all_others_are_sent_home(where):
     before = len(alive())
     with pytest.raises(RuntimeError, match="this is bad"):
         together(work, range(3))
-    assert sorted(left) == [0, 1, 2]
+    # Whoever had not begun when it failed never does.
+    assert sorted(left) == ([0, 1] if where == "at once" else [0, 1, 2])
     assert len(alive()) == before
 
 
-def test_an_interrupt_from_the_keyboard_ends_the_meeting():
-    ended = threading.Event()
-
-    def work(item):
-        try:
-            ask(Squares(), item)
-            if item == 1:
-                signal.raise_signal(signal.SIGINT)
-                time.sleep(0.2)
-            ask(Squares(), item)
-        finally:
-            if item == 1:
-                ended.set()
-
+def interrupted(work, items):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            together(work, range(3))
+            together(work, items)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert ended.wait(timeout=30.0)  # it asked once more, and nobody was there
+
+
+def threads_of_blas():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_interrupt_from_the_keyboard_ends_the_meeting_and_leaves_nothing_behind(nested):
+    left, reached = [], []
+
+    def work(item):
+        try:
+            with one_blas_thread():
+                ask(Squares(), item)
+                if item == 1:
+                    signal.raise_signal(signal.SIGINT)
+                    for _ in range(3000):
+                        time.sleep(0.01)
+                    reached.append(item)
+                ask(Squares(), item)
+        finally:
+            left.append(item)
+
+    def outer(item):
+        ask(Squares(), item)
+        return together(work, range(3)) if item == 0 else item
+
+    before = len(alive())
+    with threadpool_limits(limits=2, user_api="blas"):
+        interrupted(*((outer, range(2)) if nested else (work, range(3))))
+        assert sorted(left) == [0, 1, 2]
+        assert reached == []
+        assert len(alive()) == before
+        assert threads_of_blas() == {2}
+
+
+def test_other_threads_of_the_work_are_no_members():
+    squares, found = Squares(), []
+
+    def work(item):
+        inherited = copy_context()
+        other = threading.Thread(target=lambda: found.append(inherited.run(ask, squares, item)))
+        other.start()
+        other.join()
+        return ask(squares, -item)
+
+    assert together(work, [1, 2]) == [1, 4]
+    assert found == [1, 4]
+    assert squares.asked == [[1], [2], [-1, -2]]
+
+
+def test_every_thread_works_in_a_context_of_its_own():
+    opened, closed = [], []
+
+    @contextmanager
+    def within():
+        opened.append(threading.current_thread())
+        yield
+        closed.append(threading.current_thread())
+
+    together(lambda item: ask(Squares(), item), range(3), within=within)
+    assert len(set(opened)) == 3
+    assert opened == closed
 
 
 def test_the_work_sees_the_context_of_its_caller():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.projection import goal as goal_module
 from gpproj.reference import Companies, Draws, lanes, running
+from gpproj.validation.keeping import Keeper
 
 torch = pytest.importorskip("torch")
 
@@ -106,6 +108,72 @@ def test_folds_are_searched_side_by_side(folds, sizes, monkeypatch):
     close(found.scores.log_density, expected.scores.log_density, 1e-4)
 
 
+def spied(monkeypatch, module, name):
+    calls, plain = [], getattr(module, name)
+
+    def work(*given, **named):
+        calls.append(given)
+        return plain(*given, **named)
+
+    monkeypatch.setattr(module, name, work)
+    return calls
+
+
+def test_folds_with_a_checkpoint_are_kept_one_by_one(there, tmp_path, monkeypatch):
+    meetings = spied(monkeypatch, running, "together")
+    path = gpproj.project_path(there, ["a", "b"])
+    check = partial(gpproj.validate, there, path, "kfold", random_state=0, progress=False)
+    expected = check(folds=3)
+    assert len(meetings) == 1
+    plain, seen = Keeper.__call__, []
+
+    def interrupted(keeper, fold):
+        if fold.number == 2:
+            raise KeyboardInterrupt
+        seen.append(fold.number)
+        return plain(keeper, fold)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Keeper, "__call__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            check(folds=3, checkpoint=tmp_path / "kept")
+    assert seen == [0, 1]
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    found = check(folds=3, checkpoint=tmp_path / "kept")
+    assert len(meetings) == 1
+    close(found.scores.log_density, expected.scores.log_density, 1e-6)
+
+
+def test_processes_that_are_configured_take_the_folds(there, monkeypatch):
+    meetings, runs = (spied(monkeypatch, running, name) for name in ("together", "run"))
+    path = gpproj.project_path(there, ["a"])
+    with joblib.parallel_config("loky", n_jobs=2):
+        cv = gpproj.validate(there, path, "kfold", folds=2, n_jobs=None, progress=False)
+    assert (len(meetings), len(runs)) == (0, 1)
+    assert len(cv.orders) == 2
+
+
+def test_fewer_folds_meet_where_each_has_many_draws(monkeypatch):
+    reference, sizes, plain = drawn(0), [], running.together
+
+    def work(function, items, n_jobs, progress, *, at_once, within):
+        sizes.append(at_once)
+        return plain(function, items, n_jobs, progress, at_once=at_once, within=within)
+
+    monkeypatch.setattr(running, "together", work)
+    monkeypatch.setattr(running, "room_for", lambda X: 4 * 50**2 * 10)
+    for clusters, n_jobs in ((None, 1), (2, 1), ("draws", 1), ("draws", 3)):
+        running.run_where(reference, abs, [-1], n_jobs, clusters=clusters)
+    assert sizes == [10, 5, 2, 3]
+
+
+def test_references_with_inducing_points_take_turns(monkeypatch):
+    meetings = spied(monkeypatch, running, "together")
+    sparse = made(0, "cpu", inference=gpproj.Sparse(10))
+    assert running.run_where(sparse, abs, [-1, 2]) == [1, 2]
+    assert meetings == []
+
+
 def test_clusters_of_several_references_go_into_one_batch(monkeypatch):
     def work(seed):
         return gpproj.project(drawn(seed), ["a", "b"], clusters="draws").log_density(*make_data())
@@ -139,6 +207,18 @@ def test_companies_are_found_again(monkeypatch):
     for seed in range(lanes.REMEMBERED):
         companies.of([targets[0], made(seed, "cpu").target], [1, 1])
     assert companies.of(targets, [1, 1, 1]).replays is not first.replays  # forgotten
+
+
+def test_large_companies_are_not_kept_beside_others(monkeypatch):
+    monkeypatch.setattr(lanes, "room_for", lambda X: 5 * 50**2)
+    targets = [made(seed, "cpu").target for seed in range(6)]
+    companies = Companies()
+    pair, others = (companies.of(targets[k : k + 2], [1, 1]) for k in (0, 2))
+    assert companies.of(targets[:2], [1, 1]).replays is pair.replays  # both are known
+    all_of_them = companies.of(targets, [1] * 6)
+    assert companies.of(targets, [1] * 6).replays is all_of_them.replays
+    for known in (pair, others):
+        assert companies.of(targets[:4], [1] * 4).replays is not known.replays
 
 
 def others_of(X, y, **changes):

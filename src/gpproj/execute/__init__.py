@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from gpproj.execute.meeting import ask, clock, together
-from gpproj.execute.parallel import check_jobs, run, run_in_batches, same_workers
+from gpproj.execute.parallel import (
+    check_jobs,
+    elsewhere,
+    run,
+    run_in_batches,
+    same_workers,
+    workers_of,
+)
 from gpproj.execute.progress import Progress, time_text
 
 __all__ = [
@@ -11,9 +18,11 @@ __all__ = [
     "ask",
     "check_jobs",
     "clock",
+    "elsewhere",
     "run",
     "run_in_batches",
     "same_workers",
     "time_text",
     "together",
+    "workers_of",
 ]

@@ -10,9 +10,10 @@ order of the answers, and who is in them, depends on the work alone and not on t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
-from threading import Semaphore, Thread
+from ctypes import c_ulong, py_object, pythonapi
+from threading import Semaphore, Thread, current_thread
 from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -22,6 +23,9 @@ from gpproj.linalg import one_blas_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+NAP = 0.1
+"""Seconds."""
 
 Kept: TypeAlias = dict[str, Any]
 """What answers of one meeting keep for later ones."""
@@ -51,7 +55,9 @@ def ask(answer: Answer, question: Any, kind: Hashable = None) -> Any:
     9
     """
     member = _here.get()
-    return answer([question], {})[0] if member is None else member.ask(answer, question, kind)
+    if member is None or not member.is_here():
+        return answer([question], {})[0]
+    return member.ask(answer, question, kind)
 
 
 def clock() -> float:
@@ -61,7 +67,7 @@ def clock() -> float:
     counts the share of this work.
     """
     member = _here.get()
-    return perf_counter() if member is None else member.clock()
+    return perf_counter() if member is None or not member.is_here() else member.clock()
 
 
 def together(
@@ -71,6 +77,7 @@ def together(
     progress: str | None = None,
     *,
     at_once: int | None = None,
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> list[Result]:
     """Return `function(item)` for every item, in their order, asking what they ask in one go.
 
@@ -78,7 +85,8 @@ def together(
     ----------
     function : callable
         May `ask`. What it changes outside itself (filters of warnings, say) it must have put back
-        whenever it does.
+        whenever it does, and it may then hold no lock that others want: before Python 3.12 a
+        `cached_property` holds one for all instances while it is computed.
     items : sequence
     n_jobs : int or None
         How many run at a time between two questions; -1 for all cores.
@@ -86,6 +94,8 @@ def together(
         Show a `Progress` with this title.
     at_once : int, optional
         How many meet at most: the next ones meet when these are done. All when left out.
+    within : callable
+        Makes a context for every thread of the work.
 
     Examples
     --------
@@ -106,11 +116,22 @@ def together(
     ):
         for first in range(0, len(items), size):
             before = len(found)
-            with _meeting(function, items[first : first + size], workers_of(n_jobs)) as meeting:
+            some = items[first : first + size]
+            with _meeting(_inside(within, function), some, workers_of(n_jobs)) as meeting:
                 for ended in meeting.rounds():
                     display.step(before + ended)
                 found += meeting.results()
     return found
+
+
+def _inside(
+    within: Callable[[], AbstractContextManager[Any]], function: Callable[[Item], Result]
+) -> Callable[[Item], Result]:
+    def work(item: Item) -> Result:
+        with within():
+            return function(item)
+
+    return work
 
 
 class _Meeting(Generic[Item, Result]):
@@ -129,17 +150,27 @@ class _Meeting(Generic[Item, Result]):
         left = answered = self.members
         while left:
             for member in answered:
-                self._room.acquire()
+                self._take_place()
+                self._check(left)
                 member.go_on()
             for _ in range(self._places):  # until nobody is inside
-                self._room.acquire()
+                self._take_place()
             self._room.release(self._places)
-            failed = next((one.error for one in left if one.error is not None), None)
-            if failed is not None:
-                raise failed
+            self._check(left)
             left = [one for one in left if not one.ended]
             answered = self._answer(left)
             yield len(self.members) - len(left)
+
+    def _take_place(self) -> None:
+        """Wait for a place in the room, in short naps: in between, this thread can be dismissed."""
+        while not self._room.acquire(timeout=NAP):
+            pass
+
+    def _check(self, members: Sequence[_Member[Item, Result]]) -> None:
+        """Raise the first error of those that have failed."""
+        failed = next((one.error for one in members if one.error is not None), None)
+        if failed is not None:
+            raise failed
 
     def _answer(self, members: Sequence[_Member[Item, Result]]) -> list[_Member[Item, Result]]:
         """Answer the questions of the most frequent kind, the first of several; return of whom."""
@@ -165,13 +196,15 @@ class _Meeting(Generic[Item, Result]):
 def _meeting(
     function: Callable[[Item], Result], items: Sequence[Item], places: int
 ) -> Iterator[_Meeting[Item, Result]]:
-    """Open a meeting; whoever has not ended when it closes is sent home."""
+    """Open a meeting; whoever has not ended when it closes is sent home, and waited for."""
     meeting = _Meeting(function, items, places)
     try:
         yield meeting
     finally:
         for member in meeting.members:
             member.dismiss()
+        for member in meeting.members:
+            member.wait()
 
 
 class _Dismissed(BaseException):
@@ -192,24 +225,36 @@ class _Member(Generic[Item, Result]):
         self._since = 0.0
         self.error: BaseException | None = None
         self._room, self._turn = room, Semaphore(0)
-        self._waiting = self._dismissed = False
+        self._begun = self._waiting = self._dismissed = False
         work = copy_context().run
         self._thread = Thread(target=work, args=(self._work, function, item), daemon=True)
 
     def go_on(self) -> None:
         """Begin, or go on with the answer; the room has a place for it."""
-        if self._waiting:
+        if self._begun:
             self._waiting = False
             self._turn.release()
         else:
+            self._begun = True
             self._thread.start()
 
     def dismiss(self) -> None:
-        """End what waits for an answer; what is at work ends when it asks next."""
+        """End what waits for an answer; what is at work is interrupted."""
         self._dismissed = True
-        if self._waiting:
-            self._turn.release()
+        at_work = self._thread.is_alive() and not (self._waiting or self.ended)
+        self._turn.release()
+        ident = self._thread.ident
+        if at_work and ident is not None:
+            pythonapi.PyThreadState_SetAsyncExc(c_ulong(ident), py_object(_Dismissed))
+
+    def wait(self) -> None:
+        """Wait until it has gone."""
+        if self._thread.ident is not None:
             self._thread.join()
+
+    def is_here(self) -> bool:
+        """Say whether this is its thread: others may have its context."""
+        return current_thread() is self._thread
 
     def ask(self, answer: Answer, question: Any, kind: Hashable) -> Any:
         """Leave the room with a question, and return with its answer."""
@@ -217,8 +262,7 @@ class _Member(Generic[Item, Result]):
         self.spent = self.clock()
         self._waiting = True
         self._room.release()
-        if not self._dismissed:
-            self._turn.acquire()
+        self._turn.acquire()
         if self._dismissed:
             raise _Dismissed
         told, self.question, self.told = self.told, None, None
@@ -232,11 +276,12 @@ class _Member(Generic[Item, Result]):
     def _work(self, function: Callable[[Item], Result], item: Item) -> None:
         _here.set(self)
         self._since = perf_counter()
-        try:
-            self.result = function(item)
-        except _Dismissed:
-            return
-        except BaseException as error:
-            self.error = error
-        self.ended = True
-        self._room.release()
+        with suppress(_Dismissed):
+            try:
+                self.result = function(item)
+            except _Dismissed:
+                raise
+            except BaseException as error:
+                self.error = error
+            self.ended = True
+            self._room.release()

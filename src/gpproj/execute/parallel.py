@@ -92,8 +92,13 @@ def workers_of(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
+def elsewhere(n_jobs: int | None) -> bool:
+    """Return whether several workers are asked for that are in other processes."""
+    return workers_of(n_jobs) > 1 and _elsewhere()
+
+
 def _elsewhere() -> bool:
-    """Return whether the workers are in other processes."""
+    """Return whether the workers of the configured backend are in other processes."""
     from joblib.parallel import get_active_backend
 
     backend, _ = get_active_backend(prefer="threads")
@@ -111,7 +116,7 @@ def same_workers(n_jobs: int | None) -> Iterator[None]:
     >>> with same_workers(n_jobs=1):
     ...     _ = run(abs, [-1, 2]), run(abs, [-3])
     """
-    if workers_of(n_jobs) > 1 and _elsewhere():
+    if elsewhere(n_jobs):
         from gpproj.execute.sending import same_pool
 
         with same_pool(n_jobs):

@@ -22,7 +22,7 @@ from gpproj.linalg.arrays import (
     transpose,
 )
 from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
-from gpproj.linalg.device import Replays, hopeful, is_hopeful
+from gpproj.linalg.device import Replays, hopeful, is_hopeful, same_stream
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
@@ -76,6 +76,7 @@ __all__ = [
     "on_device",
     "one_blas_thread",
     "room_for",
+    "same_stream",
     "solve",
     "subtract_gram",
     "subtract_outer",

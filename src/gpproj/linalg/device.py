@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, partial
 from threading import Lock, local
 from typing import Any, NamedTuple
 
@@ -176,6 +176,18 @@ def _wake(device: Any) -> None:
     with _WAKING:
         torch.linalg.cholesky_ex(torch.ones((1, 1), dtype=torch.float64, device=device))
         _AWAKE.add(device)
+
+
+def same_stream(array: Array) -> Callable[[], AbstractContextManager[Any]]:
+    """Return what makes other threads work where this one does, on the GPU of an array.
+
+    They would begin on the first GPU, and on its default stream.
+    """
+    if not array_api_compat.is_torch_array(array) or array.device.type != "cuda":
+        return nullcontext
+    import torch
+
+    return partial(torch.cuda.stream, torch.cuda.current_stream(array.device))
 
 
 SIZES = (1, 2, 4, 8, 12, 16, *range(24, 129, 8), *range(144, 513, 16))

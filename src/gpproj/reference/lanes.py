@@ -5,6 +5,7 @@ The processor takes lane after lane in any case; on a device the batch is the po
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg import Array, Replays, is_numpy, like, namespace
+from gpproj.linalg import Array, Replays, is_numpy, like, namespace, room_for
 from gpproj.reference.target import Target
 
 
@@ -127,7 +128,7 @@ def _lanes(targets: Sequence[Target]) -> Lanes:
 
 
 REMEMBERED = 8
-"""Companies that are kept."""
+"""Companies that are kept at most; fewer where they are large."""
 
 
 class Companies:
@@ -151,7 +152,7 @@ class Companies:
         company = next(known, None)
         if company is None:
             company = _company(members)
-            self._known = [company, *self._known][:REMEMBERED]
+            self._known = _some([company, *self._known])
         owner = [
             company.first[id(member)] + _owner(one, count)
             for member, one, count in zip(members, several, counts, strict=True)
@@ -159,11 +160,25 @@ class Companies:
         return replace(company.targets, owner=np.concatenate(owner))
 
 
+def _some(companies: Sequence[_Company]) -> list[_Company]:
+    """Return the latest companies: the first one, and others as long as there is room."""
+    room = room_for(companies[0].targets.X)
+    sizes = np.cumsum([one.size for one in companies])
+    return [one for one, size in zip(companies, sizes, strict=True) if size <= room][
+        :REMEMBERED
+    ] or [companies[0]]
+
+
 class _Company(NamedTuple):
     members: Sequence[Target | Lanes]
     first: dict[int, int]
     """Where each member begins among the targets, by its identity."""
     targets: Targets
+
+    @property
+    def size(self) -> int:
+        """Numbers in its largest array."""
+        return math.prod(self.targets.each.root.shape)
 
 
 def _company(members: Sequence[Target | Lanes]) -> _Company:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from gpproj.execute import run, together
-from gpproj.linalg import is_numpy, room_for
+from gpproj.execute import elsewhere, run, together, workers_of
+from gpproj.linalg import is_numpy, room_for, same_stream
+from gpproj.reference.draws import Clusters
 from gpproj.reference.model import Reference
 
 Item = TypeVar("Item")
@@ -19,6 +20,7 @@ def run_where(
     items: Sequence[Item],
     n_jobs: int | None = 1,
     progress: str | None = None,
+    clusters: Clusters = None,
 ) -> list[Result]:
     """Return `function(item)` for every item, in their order.
 
@@ -31,9 +33,15 @@ def run_where(
     items : sequence
     n_jobs : int or None
         Workers; on a device, how many work at a time between two evaluations of all of them.
+        Processes of a backend that is configured take the work in any case.
     progress : str, optional
+    clusters : int, "draws" or None
+        That the work projects by themselves.
     """
     X, n = reference.training.X, reference.training.n
-    if is_numpy(X):
+    # Inducing points are of each reference: nothing of theirs goes into one batch.
+    if is_numpy(X) or reference.problem.inducing is not None or elsewhere(n_jobs):
         return run(function, items, n_jobs, progress)
-    return together(function, items, n_jobs, progress, at_once=max(room_for(X) // (4 * n**2), 1))
+    room = room_for(X) // (4 * n**2 * len(reference.partition(clusters)))
+    at_once = max(room, workers_of(n_jobs))
+    return together(function, items, n_jobs, progress, at_once=at_once, within=same_stream(X))

@@ -18,7 +18,7 @@ import numpy as np
 
 import gpproj
 from gpproj.execute import clock, run, together
-from gpproj.linalg import on_device, room_for
+from gpproj.linalg import on_device, room_for, same_stream
 from gpproj.reproduce.figures import save
 from gpproj.reproduce.split_tables import BEYOND, PAPER, draw, needed, paired, shown, suggested
 from gpproj.reproduce.stages import Made, Rows, kept_model, kept_rows
@@ -86,7 +86,7 @@ class Split:
     def kept(self, name: str, make: Callable[[], Any], *settings: Any) -> Made:
         """Return a reference or a path, made if it is not there."""
         own = [self.setting.name, self.setting.n, self.seed, name, *settings]
-        return kept_model(self.folder / name.replace(", ", "_").replace(" ", "-"), own, make)
+        return kept_model(self.folder / _file_name(name), own, make)
 
     @cached_property
     def sampled(self) -> Made:
@@ -127,12 +127,19 @@ class Split:
     def _paths(self) -> dict[str, Made]:
         return {}
 
-    @cached_property
+    @property
     def mixtures(self) -> gpproj.SearchPath:
         """The path of the search whose submodels project every draw by itself."""
+        # Not cached as the others are: a search asks for evaluations, and may hold no lock then.
         path: gpproj.SearchPath = self.path("projection, weak prior").thing
-        path = path if self.device is None else path.to(self.device)
-        return path.with_clusters("draws")
+        return self._mixtures_of(path)
+
+    def _mixtures_of(self, path: gpproj.SearchPath) -> gpproj.SearchPath:
+        if "mixtures" not in self._paths:
+            there = path if self.device is None else path.to(self.device)
+            self._paths["mixtures"] = Made(there.with_clusters("draws"), 0.0)
+        found: gpproj.SearchPath = self._paths["mixtures"].thing
+        return found
 
     @cached_property
     def own_density(self) -> np.ndarray:
@@ -315,8 +322,8 @@ def reproduce_splits(
     quick : bool
         Fewer draws and smaller sizes, to see in minutes that all works.
     mixtures : bool
-        Whether to make submodels that are mixtures, and what depends on them; where they are
-        finished already they are shown in any case.
+        Whether to make submodels that are mixtures, and what depends on them; splits where all of
+        that is finished already show it in any case.
 
     Returns
     -------
@@ -340,7 +347,8 @@ def reproduce_splits(
         if device is None:
             found = run(work, seeds, n_jobs, progress=title)
         else:
-            found = together(work, seeds, n_jobs, progress=title, at_once=_room(device, setting))
+            room, stream = _room(device, setting), same_stream(on_device(np.zeros(1), device))
+            found = together(work, seeds, n_jobs, title, at_once=room, within=stream)
     raw = pd.DataFrame([row for rows in found for row in rows])
     raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
     for part, table in (
@@ -366,10 +374,14 @@ def rows_of(
     """Return the rows of one split, those kept or new ones."""
     split = Split(setting, folder, seed, device)
     split.folder.mkdir(exist_ok=True)
+    files = {part: split.folder / f"{_file_name(part)}.npz" for part in PARTS}
+    mixtures = mixtures or all(files[part].exists() for part in MIXTURES)
     rows: Rows = []
     for part, make in PARTS.items():
-        file = split.folder / f"{part.replace(', ', '_').replace(' ', '-')}.npz"
-        if part in MIXTURES and not mixtures and not file.exists():
-            continue
-        rows += kept_rows(file, [part, list(setting), seed], partial(make, split))
+        if mixtures or part not in MIXTURES:
+            rows += kept_rows(files[part], [part, list(setting), seed], partial(make, split))
     return rows
+
+
+def _file_name(text: str) -> str:
+    return text.replace(", ", "_").replace(" ", "-")

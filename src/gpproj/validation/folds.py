@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import Rows as RawRows
 from gpproj.data import raw_rows
+from gpproj.execute import run
 from gpproj.linalg import Host, to_host
 from gpproj.prediction import Predictive
 from gpproj.reference import Reference, run_where
@@ -156,7 +157,9 @@ def validate_folds(
         # Said here and not in the workers, since threads share their filters.
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
         title = "validation" if progress else None
-        return run_where(reference, work, folds, n_jobs, title)
+        if keep is not None:  # side by side all would finish at the end
+            return run(work, folds, n_jobs, title)
+        return run_where(reference, work, folds, n_jobs, title, path.clusters)
 
 
 def _check_teaching(reference: Reference, folds: list[Fold]) -> None:

@@ -81,7 +81,7 @@ def validate(
         training rows alone, see `Validation.nested_summary`.
     n_jobs : int or None
         Folds (or rows) at a time; -1 for all cores. The answer does not depend on it. On a device
-        folds go side by side in any case.
+        as many folds go side by side as it has room for, unless there is a checkpoint.
     random_state : int, optional
         Of the folds and points.
     progress : bool
