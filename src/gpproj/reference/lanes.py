@@ -96,10 +96,8 @@ def go_together(one: Held, first: Held) -> bool:
     return bool(one.X.shape[-2:] == first.X.shape[-2:] and one.X.device == first.X.device)
 
 
-def side_by_side(targets: Sequence[Target]) -> Targets | None:
-    """Return targets as one, a lane for each; None where they do not go into one batch."""
-    if not all(go_together(one, targets[0]) for one in targets):
-        return None
+def side_by_side(targets: Sequence[Target]) -> Targets:
+    """Return targets that go together as one, a lane for each."""
     return Targets(_lanes(targets), np.arange(len(targets)), Replays())
 
 
