@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from gpproj.execute import ask
 from gpproj.linalg import Host
 from gpproj.optimise import State, advance, begin, joined
-from gpproj.priors import Bounds
 from gpproj.projection.family import Family
 from gpproj.projection.objective import (
     negative_evidence,
@@ -61,16 +60,9 @@ class Goal:
         """Return the goal of some of the lanes."""
         return replace(self, target=self.target.at(lanes), masks=self.masks[lanes])
 
-    def begin(self, starts: Host, box: Bounds | None = None) -> State:
-        """Evaluate a start for each lane, `(b, p)`.
-
-        Parameters
-        ----------
-        starts : array `(b, p)`
-        box : Bounds, optional
-            `(p,)` or `(b, p)` each; the family's own when left out.
-        """
-        state: State = ask(_begun, _Start(self, starts, self.family.bounds if box is None else box))
+    def begin(self, starts: Host) -> State:
+        """Evaluate a start for each lane, `(b, p)`."""
+        state: State = ask(_begun, _Point(self, starts))
         return state
 
     def advance(self, state: State, iterations: int | NDArray[np.intp]) -> State:
@@ -90,12 +82,6 @@ class Goal:
         return divergences
 
 
-class _Start(NamedTuple):
-    goal: Goal
-    starts: Host
-    box: Bounds
-
-
 class _Run(NamedTuple):
     goal: Goal
     state: State
@@ -107,28 +93,24 @@ class _Point(NamedTuple):
     parameters: Host
 
 
-Question = TypeVar("Question", _Start, _Run, _Point)
+Question = TypeVar("Question", _Run, _Point)
 Told = TypeVar("Told")
 
 
-def _begun(questions: Sequence[_Start], kept: dict[str, Companies]) -> list[State]:
-    def answer(goal: Goal, own: Sequence[_Start]) -> list[State]:
+def _begun(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[State]:
+    def answer(goal: Goal, own: Sequence[_Point]) -> list[State]:
         sides = zip(*(_of_each_lane(one) for one in own), strict=True)
-        box = Bounds(*(np.concatenate(side) for side in sides))
-        state = _begin(goal, np.concatenate([one.starts for one in own]), box)
-        numbers = [np.arange(len(one.starts)) for one in own]
-        return _apart(state, numbers)
+        starts = np.concatenate([one.parameters for one in own])
+        box = (np.concatenate(side) for side in sides)
+        state = begin(goal, starts, *box, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
+        return _apart(state, [np.arange(len(one.parameters)) for one in own])
 
     return _batched(questions, kept, answer)
 
 
-def _begin(goal: Goal, starts: Host, box: Bounds) -> State:
-    return begin(goal, starts, *box, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
-
-
-def _of_each_lane(one: _Start) -> list[Host]:
-    """Return the bounds, `(b, p)` each."""
-    return [np.broadcast_to(side, one.starts.shape) for side in one.box]
+def _of_each_lane(one: _Point) -> list[Host]:
+    """Return the bounds of the family, `(b, p)` each."""
+    return [np.broadcast_to(side, one.parameters.shape) for side in one.goal.family.bounds]
 
 
 def _advanced(questions: Sequence[_Run], kept: dict[str, Companies]) -> list[State]:
