@@ -8,8 +8,6 @@ import pickle
 import sys
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import partial
 from threading import Thread
 from types import SimpleNamespace
 
@@ -35,8 +33,7 @@ from gpproj.linalg import (
     room_for,
 )
 from gpproj.linalg import device as by_halves
-from gpproj.projection import clusters as clusters_module
-from gpproj.projection import dense, family_of, solve
+from gpproj.projection import dense, family_of
 from gpproj.projection import sparse as by_points
 from gpproj.projection.objective import (
     negative_evidence,
@@ -44,7 +41,6 @@ from gpproj.projection.objective import (
     projection_error,
     relevance_slopes,
 )
-from gpproj.reference import Draws
 
 torch = pytest.importorskip("torch")
 
@@ -501,74 +497,6 @@ def test_a_run_on_an_unknown_device_leaves_no_folder(csv, tmp_path, monkeypatch,
     assert "device must be a name, such as cuda" in capsys.readouterr().err
 
 
-def make_drawn(device=None, draws=5):
-    """A reference with draws of hyperparameters, without sampling them."""
-    reference = make_reference(device=device)
-    rng = np.random.default_rng(3)
-    spread = 0.2 * rng.standard_normal((draws, reference.draws.parameters.shape[1]))
-    own = Draws(reference.draws.parameters + spread, np.full(draws, 1.0 / draws))
-    return replace(reference, draws=own)
-
-
-def noted(asked, target, *rest, **named):
-    asked.append(target)
-    return solve(target, *rest, **named)
-
-
-@pytest.mark.parametrize("clusters", [2, "draws"])
-@pytest.mark.parametrize("learn", ["projection", "marginal_likelihood"])
-@pytest.mark.parametrize("inputs", [["a", "b"], []])
-def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
-    X, y = make_data()
-    here, there = (
-        gpproj.project(make_drawn(device), inputs, learn, clusters=clusters)
-        for device in (None, "cpu")
-    )
-    assert there.clusters == here.clusters == (2 if clusters == 2 else 5)
-    assert there.projection_error == pytest.approx(here.projection_error, rel=1e-5)
-    close(there.log_density(X, y), here.log_density(X, y), 1e-4)
-
-
-def test_clusters_go_into_one_batch(monkeypatch):
-    asked = []
-    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
-    gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
-    (targets,) = asked
-    assert targets.each.X.shape == (50, 4)  # all have the same inputs
-    assert targets.each.root.shape == (5, 50, 50)
-
-
-def test_what_clusters_are_held_to_is_kept_for_all_submodels(monkeypatch):
-    reference, asked = make_drawn("cpu"), []
-    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
-    for inputs in (["a"], ["a", "b"], []):
-        gpproj.project(reference, inputs, clusters="draws")
-    gpproj.project(reference, ["a"], clusters=2)
-    assert asked[0] is asked[1] is asked[2]
-    assert [len(one.owner) for one in asked] == [5, 5, 5, 2]
-
-
-def test_too_many_clusters_go_into_several_batches(monkeypatch):
-    whole, asked = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws"), []
-    monkeypatch.setattr(clusters_module, "room_for", lambda X: 32 * 50**2)
-    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
-    parted = gpproj.project(make_drawn("cpu"), ["a"], clusters="draws")
-    assert [type(one).__name__ for one in asked] == ["Targets", "Targets", "Target"]
-    assert parted.projection_error == pytest.approx(whole.projection_error, rel=1e-9)
-
-
-def test_pickles_of_mixtures_hold_every_part_once():
-    reference = make_drawn("cpu", draws=8)
-    before = len(pickle.dumps(reference))
-    sub = gpproj.project(reference, ["a"], clusters="draws")
-    assert len(pickle.dumps(sub)) < 1.5 * 8 * 8 * 50**2
-    assert len(pickle.dumps(reference)) < before + 8 * 50**2 * 8  # the targets do not travel
-    again = pickle.loads(pickle.dumps(reference))
-    assert gpproj.project(again, ["a"], clusters="draws").projection_error == pytest.approx(
-        sub.projection_error
-    )
-
-
 def test_experiments_refuse_a_device_before_they_begin(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         sys,
@@ -579,22 +507,6 @@ def test_experiments_refuse_a_device_before_they_begin(tmp_path, monkeypatch, ca
         main()
     assert "device: 'nowhere' cannot be used here" in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
-
-
-def test_a_path_is_moved_with_its_reference():
-    X, y = make_data()
-    path = gpproj.project_path(make_drawn(), ["a", "b"])
-    moved = path.to("cpu").with_clusters("draws")
-    assert on_torch(moved.reference)
-    found, expected = moved[2].log_density(X, y), path.submodel(2, "draws").log_density(X, y)
-    close(found, expected, 1e-4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # five draws are few
-        own, other = (
-            gpproj.validate(one.reference, one, "loo", refit=False, points=8, random_state=0)
-            for one in (moved, path.with_clusters("draws"))
-        )
-    close(own.scores.log_density, other.scores.log_density, 1e-4)
 
 
 def test_inducing_points_of_many_submodels_are_those_of_each():

@@ -1,7 +1,9 @@
-"""Several references on a device, here the processor through torch: one batch, the same answers."""
+"""Draws, folds and references on a device, here torch on the processor: the same in one batch."""
 
 from __future__ import annotations
 
+import pickle
+import warnings
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +16,9 @@ import gpproj
 from gpproj.execute import together
 from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
+from gpproj.projection import clusters as clusters_module
 from gpproj.projection import goal as goal_module
+from gpproj.projection import solve
 from gpproj.reference import Companies, Draws, lanes, running
 from gpproj.validation.keeping import Keeper
 
@@ -274,3 +278,78 @@ def test_noise_may_differ_between_references_of_a_batch():
     found = gpproj.leave_input_out([noisy, quiet], prior=None)
     for row, one in enumerate((noisy, quiet)):
         close(found.loc[row].to_numpy(), gpproj.leave_input_out(one, prior=None).to_numpy(), 1e-4)
+
+
+def noted(asked, target, *rest, **named):
+    asked.append(target)
+    return solve(target, *rest, **named)
+
+
+@pytest.mark.parametrize("clusters", [2, "draws"])
+@pytest.mark.parametrize("learn", ["projection", "marginal_likelihood"])
+@pytest.mark.parametrize("inputs", [["a", "b"], []])
+def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
+    X, y = make_data()
+    here, there = (
+        gpproj.project(drawn(3, device), inputs, learn, clusters=clusters)
+        for device in (None, "cpu")
+    )
+    assert there.clusters == here.clusters == (2 if clusters == 2 else 5)
+    assert there.projection_error == pytest.approx(here.projection_error, rel=1e-5)
+    close(there.log_density(X, y), here.log_density(X, y), 1e-4)
+
+
+def test_clusters_go_into_one_batch(monkeypatch):
+    asked = []
+    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
+    gpproj.project(drawn(3), ["a"], clusters="draws")
+    (targets,) = asked
+    assert targets.each.X.shape == (50, 4)  # all have the same inputs
+    assert targets.each.root.shape == (5, 50, 50)
+
+
+def test_what_clusters_are_held_to_is_kept_for_all_submodels(monkeypatch):
+    reference, asked = drawn(3), []
+    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
+    for inputs in (["a"], ["a", "b"], []):
+        gpproj.project(reference, inputs, clusters="draws")
+    gpproj.project(reference, ["a"], clusters=2)
+    assert asked[0] is asked[1] is asked[2]
+    assert [len(one.owner) for one in asked] == [5, 5, 5, 2]
+
+
+def test_too_many_clusters_go_into_several_batches(monkeypatch):
+    whole, asked = gpproj.project(drawn(3), ["a"], clusters="draws"), []
+    monkeypatch.setattr(clusters_module, "room_for", lambda X: 32 * 50**2)
+    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
+    parted = gpproj.project(drawn(3), ["a"], clusters="draws")
+    assert [type(one).__name__ for one in asked] == ["Targets", "Targets", "Target"]
+    assert parted.projection_error == pytest.approx(whole.projection_error, rel=1e-9)
+
+
+def test_pickles_of_mixtures_hold_every_part_once():
+    reference = drawn(3, draws=8)
+    before = len(pickle.dumps(reference))
+    sub = gpproj.project(reference, ["a"], clusters="draws")
+    assert len(pickle.dumps(sub)) < 1.5 * 8 * 8 * 50**2
+    assert len(pickle.dumps(reference)) < before + 8 * 50**2 * 8  # the targets do not travel
+    again = pickle.loads(pickle.dumps(reference))
+    assert gpproj.project(again, ["a"], clusters="draws").projection_error == pytest.approx(
+        sub.projection_error
+    )
+
+
+def test_a_path_is_moved_with_its_reference():
+    X, y = make_data()
+    path = gpproj.project_path(drawn(3, None), ["a", "b"])
+    moved = path.to("cpu").with_clusters("draws")
+    assert torch.is_tensor(moved.reference.training.X)
+    found, expected = moved[2].log_density(X, y), path.submodel(2, "draws").log_density(X, y)
+    close(found, expected, 1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # five draws are few
+        own, other = (
+            gpproj.validate(one.reference, one, "loo", refit=False, points=8, random_state=0)
+            for one in (moved, path.with_clusters("draws"))
+        )
+    close(own.scores.log_density, other.scores.log_density, 1e-4)

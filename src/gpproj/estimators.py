@@ -114,7 +114,7 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         return self.support_
 
 
-class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]
+class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  # likewise
     """Select the few inputs that predict as well as all of them, and predict with their GP.
 
     A Gaussian process on all inputs is projected onto subsets of them, by forward search. With
@@ -203,7 +203,7 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]
         return (to_host(mean), np.sqrt(to_host(variance))) if return_std else to_host(mean)
 
 
-class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc]
+class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc]  # likewise
     """Select the few inputs that tell two classes apart as well as all of them.
 
     As `ProjectionRegressor`, with a probit model of two classes.

@@ -49,6 +49,7 @@ def on_device(values: Array, name: str) -> Array:
         raise ImportError('device needs torch: pip install "gpproj[gpu]"') from None
     try:
         return torch.asarray(np.array(to_host(values)), dtype=torch.float64, device=name)
+    # What torch raises for names that mean nothing, and for devices that it or the machine lacks.
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
         told = str(error).splitlines()[0]
         raise ValueError(f"device: {name!r} cannot be used here ({told})") from None

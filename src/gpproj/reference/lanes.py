@@ -160,11 +160,9 @@ class Companies:
 
 def _some(companies: Sequence[_Company]) -> list[_Company]:
     """Return the latest companies: the first one, and others as long as there is room."""
-    room = room_for(companies[0].targets.X)
     sizes = np.cumsum([one.size for one in companies])
-    return [one for one, size in zip(companies, sizes, strict=True) if size <= room][
-        :REMEMBERED
-    ] or [companies[0]]
+    fitting = int(np.sum(sizes <= room_for(companies[0].targets.X)))
+    return list(companies[: min(max(fitting, 1), REMEMBERED)])
 
 
 class _Company(NamedTuple):

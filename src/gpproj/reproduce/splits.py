@@ -130,12 +130,9 @@ class Split:
     @property
     def mixtures(self) -> gpproj.SearchPath:
         """The path of the search whose submodels project every draw by itself."""
-        # Not cached as the others are: a search asks for evaluations, and may hold no lock then.
-        path: gpproj.SearchPath = self.path("projection, weak prior").thing
-        return self._mixtures_of(path)
-
-    def _mixtures_of(self, path: gpproj.SearchPath) -> gpproj.SearchPath:
+        # No cached property: a search asks for evaluations, and may hold no lock then.
         if "mixtures" not in self._paths:
+            path = self.path("projection, weak prior").thing
             there = path if self.device is None else path.to(self.device)
             self._paths["mixtures"] = Made(there.with_clusters("draws"), 0.0)
         found: gpproj.SearchPath = self._paths["mixtures"].thing
