@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import pickle
 import sys
 import warnings
 from contextlib import nullcontext
@@ -405,40 +404,6 @@ def test_hope_ends_where_it_began():
     with pytest.raises(KeyError), hopeful():
         raise KeyError
     assert not is_hopeful()
-
-
-def test_off_a_gpu_nothing_is_recorded():
-    replays, seen = by_halves.Replays(), []
-
-    def work(x):
-        seen.append(len(x))
-        return 2.0 * x
-
-    for lanes in (3, 3, 3, 3, 3, 5, 3, 1000):
-        x = torch.arange(float(lanes))
-        assert torch.equal(replays.run("twice", work, x), 2.0 * x)
-    assert seen == [3, 3, 3, 3, 3, 5, 3, 1000]
-    assert not replays._counts
-    assert not replays._recorded
-
-
-def test_recordings_are_not_pickled():
-    replays = by_halves.Replays()
-    replays._counts["name"] = 7
-    replays._recorded["name"] = lambda: None  # which cannot be
-    copy = pickle.loads(pickle.dumps(replays))
-    assert isinstance(copy, by_halves.Replays)
-    assert not copy._counts
-    assert not copy._recorded
-
-
-def test_batches_are_filled_up_with_their_last_lane():
-    x = torch.arange(6.0).reshape(3, 2)
-    filled = by_halves._filled(x, 5)
-    assert torch.equal(filled, torch.cat([x, x[-1:], x[-1:]]))
-    assert by_halves._filled(x, 3).data_ptr() != x.data_ptr()
-    assert list(by_halves.SIZES) == sorted(set(by_halves.SIZES))
-    assert by_halves.SIZES[0] == 1
 
 
 def call(monkeypatch, *arguments):

@@ -12,7 +12,7 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.linalg import device as recording
+from gpproj.linalg import replays as recording
 from gpproj.linalg import room_for
 from gpproj.linalg.arrays import SHARE
 from gpproj.projection import family_of

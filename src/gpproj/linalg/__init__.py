@@ -22,7 +22,7 @@ from gpproj.linalg.arrays import (
     transpose,
 )
 from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
-from gpproj.linalg.device import Replays, hopeful, is_hopeful, same_stream
+from gpproj.linalg.device import hopeful, is_hopeful
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
@@ -37,12 +37,15 @@ from gpproj.linalg.factor import (
     inverses,
     log_determinant,
     lower_triangle,
+    minus_product,
     solve,
     subtract_gram,
     subtract_outer,
+    subtract_scaled,
     times_lower,
     times_vector,
 )
+from gpproj.linalg.replays import Replays, same_stream
 from gpproj.linalg.threads import one_blas_thread
 
 __all__ = [
@@ -72,6 +75,7 @@ __all__ = [
     "log_determinant",
     "lower_triangle",
     "masked",
+    "minus_product",
     "namespace",
     "on_device",
     "one_blas_thread",
@@ -80,6 +84,7 @@ __all__ = [
     "solve",
     "subtract_gram",
     "subtract_outer",
+    "subtract_scaled",
     "times_lower",
     "times_vector",
     "to_host",

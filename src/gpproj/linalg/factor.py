@@ -281,7 +281,11 @@ def inverses(
         count = int(matrix.shape[0])
         _assemble(matrix, diagonal, scale, flat[place : place + count, :])
         place += count
-    factor = cholesky(xp.reshape(flat, (lanes, n, n)))
+    whole = xp.reshape(flat, (lanes, n, n))
+    if device.can_tell(whole) and device.is_hopeful():  # nobody comes back to the matrices
+        halves = device.factorise(whole, overwrite=True)
+        return device.squared(halves.root), halves.log_det, halves.failed
+    factor = cholesky(whole)
     return inverse(factor), log_determinant(factor), factor.failed
 
 
@@ -293,6 +297,13 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
             lapack.subtract_outer(np.ascontiguousarray(vector[lane]), target)
         return matrix
     return minus_product(matrix, vector[:, :, None], vector[:, None, :])
+
+
+def subtract_scaled(matrix: Array, other: Array, scale: Array) -> Array:
+    """Return `A - B * scale` elementwise on a device, reusing the memory of `A`."""
+    if device.can_tell(matrix):
+        return device.minus_scaled(matrix, other, scale)
+    return matrix - other * scale
 
 
 def times_vector(matrix: Array, vector: Array) -> Array:
@@ -332,7 +343,7 @@ def subtract_gram(matrix: Array, half: Array) -> Array:
 
 
 def minus_product(matrix: Array, left: Array, right: Array) -> Array:
-    """Return `A - left right` on a device, in one pass where the library can."""
+    """Return `A - left right` on a device, in one pass and in place where the library can."""
     if device.can_tell(matrix):
         return device.minus_product(matrix, left, right)
     return matrix - left @ right
