@@ -158,27 +158,38 @@ def test_several_references_in_one_batch_are_those_of_the_processor(gpu):
 
 def test_what_was_returned_is_not_written_to_again(gpu):
     replays = recording.Replays()
-    inputs = [torch.full((3, 2), float(k), device=gpu) for k in range(MANY_CALLS)]
-    found = [replays.run("squares", lambda x: x**2, one) for one in inputs]
+    where = torch.zeros(1, device=gpu)
+    inputs = [np.full((3, 2), float(k)) for k in range(MANY_CALLS)]
+    found = [replays.run("squares", lambda x: x**2, where, one) for one in inputs]
     assert len(replays._recorded) == 1
     for one, given in zip(found, inputs, strict=True):
-        assert torch.equal(one, given**2)
+        np.testing.assert_array_equal(one, given**2)
+
+
+def test_batches_between_two_sizes_are_filled_up_and_cut_off_again(gpu):
+    replays, where = recording.Replays(), torch.zeros(1, device=gpu)
+    for lanes in (16, 9, 13, 9, 16):
+        x = np.random.default_rng(lanes).random((lanes, 2))
+        x.flags.writeable = False
+        found = replays.run("rows", lambda one, own: one * own[:, None], where, x, x[:, 0] > 0.5)
+        np.testing.assert_array_equal(found, x * (x[:, :1] > 0.5))
+    assert len(replays._recorded) == 1
 
 
 def test_large_batches_are_not_filled_up(gpu):
     replays = recording.Replays()
-    x = torch.zeros((recording.SIZES[-1] + 1, 1), device=gpu)
+    x, where = np.zeros((recording.SIZES[-1] + 1, 1)), torch.zeros(1, device=gpu)
     for _ in range(MANY_CALLS):
-        assert replays.run("ones", lambda one: one + 1.0, x).shape == x.shape
+        assert replays.run("ones", lambda one: one + 1.0, where, x).shape == x.shape
     assert not replays._recorded
 
 
 def test_nothing_is_recorded_on_a_gpu_that_is_not_the_current_one(gpu, monkeypatch):
-    replays, x = recording.Replays(), torch.zeros((2, 1), device=gpu)
-    other = x.device.index + 1
+    replays, where = recording.Replays(), torch.zeros(1, device=gpu)
+    other = where.device.index + 1
     monkeypatch.setattr(torch.cuda, "current_device", lambda: other)
     for _ in range(MANY_CALLS):
-        replays.run("ones", lambda one: one + 1.0, x)
+        replays.run("ones", lambda one: one + 1.0, where, np.zeros((2, 1)))
     assert not replays._recorded
 
 
@@ -194,11 +205,11 @@ def test_recordings_share_their_memory(gpu):
         torch.cuda.empty_cache()
         return torch.cuda.memory_reserved()
 
-    replays, x = recording.Replays(), torch.ones((lanes, 1), dtype=torch.float64, device=gpu)
-    seen = []
+    replays, x = recording.Replays(), np.ones((lanes, 1))
+    where, seen = torch.zeros(1, device=gpu), []
     for name in range(6):
         for _ in range(recording.SEEN + 1):
-            replays.run(name, work, x)
+            replays.run(name, work, where, x)
         seen.append(reserved())
     assert len(replays._recorded) == 6
     assert seen[-1] - seen[0] < one_matrix

@@ -45,7 +45,7 @@ from gpproj.linalg.factor import (
     times_lower,
     times_vector,
 )
-from gpproj.linalg.replays import Replays, same_stream
+from gpproj.linalg.replays import Replays, same_stream, there
 from gpproj.linalg.threads import one_blas_thread
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "subtract_gram",
     "subtract_outer",
     "subtract_scaled",
+    "there",
     "times_lower",
     "times_vector",
     "to_host",

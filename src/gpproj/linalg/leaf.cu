@@ -14,7 +14,7 @@ constexpr int SIZE = 64, SIDE = 16, OWN = SIZE / SIDE;
 
 extern "C" __global__ void __launch_bounds__(SIDE * SIDE) factor_and_invert(
     const double* A, double* root, double* log_det, int n,
-    int a_lane, int a_row, int root_lane, int root_row, int log_lane)
+    int a_lane, int a_row, int a_column, int root_lane, int root_row, int root_column, int log_lane)
 {
     __shared__ double column[2][SIZE], row[2][SIZE], D[SIZE], logs[SIZE];
     const int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(SIDE * SIDE) factor_and_invert(
 #pragma unroll
         for (int l = 0; l < OWN; ++l) {
             const int r = y + SIDE * k, c = x + SIDE * l;
-            a[k][l] = r < n && c <= r ? A[(long long)r * a_row + c] : 0.0;
+            a[k][l] = r < n && c <= r ? A[(long long)r * a_row + (long long)c * a_column] : 0.0;
             m[k][l] = r == c ? 1.0 : 0.0;
         }
     }
@@ -82,7 +82,8 @@ extern "C" __global__ void __launch_bounds__(SIDE * SIDE) factor_and_invert(
 #pragma unroll
         for (int l = 0; l < OWN; ++l) {
             const int c = x + SIDE * l;
-            if (r < n && c <= r) root[(long long)r * root_row + c] = scale * m[k][l];
+            if (r < n && c <= r)
+                root[(long long)r * root_row + (long long)c * root_column] = scale * m[k][l];
         }
     }
     const int t = threadIdx.x;

@@ -73,7 +73,6 @@ def by_kernel(kernel: Any, A: Array, root: Array, log_det: Array) -> None:
     import torch
 
     lanes, n, _ = A.shape
-    A = A if A.stride(2) == 1 else A.contiguous()
-    strides = (A.stride(0), A.stride(1), root.stride(0), root.stride(1), log_det.stride(0))
+    strides = (*A.stride(), *root.stride(), *log_det.stride())
     with torch.cuda.device(A.device):
         kernel((lanes, 1, 1), (THREADS, 1, 1), [A, root, log_det, n, *strides])

@@ -10,8 +10,10 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
 
-from gpproj.linalg.arrays import Array, namespace
+from gpproj.linalg.arrays import Array, Host, namespace, to_host
 
 
 def same_stream(array: Array) -> Callable[[], AbstractContextManager[Any]]:
@@ -26,7 +28,7 @@ def same_stream(array: Array) -> Callable[[], AbstractContextManager[Any]]:
     return partial(torch.cuda.stream, torch.cuda.current_stream(array.device))
 
 
-SIZES = (1, 2, 4, 8, 12, 16, *range(24, 129, 8), *range(144, 513, 16))
+SIZES = (1, 4, 8, *range(16, 129, 8), *range(144, 513, 16))
 """Lanes that recorded work comes in: a batch is filled up to the next of them."""
 
 SEEN = 1
@@ -48,29 +50,40 @@ class Replays:
         """Pickle as new: recordings belong to a device."""
         return Replays, ()
 
-    def run(self, name: Any, work: Callable[..., Array], *inputs: Array) -> Array:
-        """Return `work(*inputs)`, whose first dimension is that of the inputs.
+    def run(
+        self, name: Any, work: Callable[..., Array], beside: Array, *inputs: NDArray[Any]
+    ) -> Host:
+        """Return `work(*inputs)` on the host, whose first dimension is that of the inputs.
 
         Parameters
         ----------
         name : hashable
             Of the work: the same name must mean the same work.
         work : callable
-        inputs : arrays `(b, ...)`
+        beside : array
+            The work is done where this one lives.
+        inputs : NumPy arrays `(b, ...)`
         """
-        lanes = int(inputs[0].shape[0])
+        lanes = len(inputs[0])
         size = next((one for one in SIZES if one >= lanes), None)
-        if size is None or not _records(inputs[0]):
-            return work(*inputs)
+        if size is None or not _records(beside):
+            return to_host(work(*there(beside, inputs)))
         key = (name, size)
         with _LOCK:
             self._counts[key] += 1
             if self._counts[key] <= SEEN:
-                return work(*inputs)
+                return to_host(work(*there(beside, inputs)))
             if key not in self._recorded:
-                self._recorded[key] = _record(work, [_filled(one, size) for one in inputs])
-            # Copied: the next one to come, perhaps of another thread, writes there again.
-            return self._recorded[key](inputs)[:lanes, ...].clone()
+                filled = [_filled(one, size) for one in there(beside, inputs)]
+                self._recorded[key] = _record(work, filled)
+            # Within the lock: the next one to come, perhaps of another thread, writes there again.
+            return to_host(self._recorded[key](inputs)[:lanes, ...])
+
+
+def there(beside: Array, inputs: Sequence[NDArray[Any]]) -> list[Array]:
+    """Return NumPy arrays as they are, but where another array lives."""
+    xp, device = namespace(beside), array_api_compat.device(beside)
+    return [xp.asarray(one, device=device) for one in inputs]
 
 
 CAPTURE = "thread_local"
@@ -110,9 +123,11 @@ class _Recording(NamedTuple):
     inputs: list[Array]
     output: Array
 
-    def __call__(self, inputs: Sequence[Array]) -> Array:
+    def __call__(self, inputs: Sequence[NDArray[Any]]) -> Array:
+        import torch
+
         for held, given in zip(self.inputs, inputs, strict=True):
-            held[: given.shape[0], ...] = given
+            held[: len(given), ...].copy_(torch.from_numpy(np.array(given)))
         self.graph.replay()
         return self.output
 

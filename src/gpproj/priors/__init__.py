@@ -15,10 +15,12 @@ from __future__ import annotations
 from gpproj.priors.bounds import (
     OBSERVATION_LIMITS,
     Bounds,
+    ParameterUnits,
     Scales,
     bounds,
     in_data_units,
     log_units,
+    parameter_units,
     scales,
 )
 from gpproj.priors.distributions import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
@@ -33,12 +35,14 @@ __all__ = [
     "LogNormal",
     "LogPrior",
     "LogUniform",
+    "ParameterUnits",
     "Prior",
     "PriorLike",
     "Scales",
     "bounds",
     "in_data_units",
     "log_units",
+    "parameter_units",
     "prior_of",
     "scales",
     "weak",

@@ -75,6 +75,35 @@ def log_units(names: Sequence[str], units: Scales) -> Host:
     return np.array([np.log(units.spread) if name.endswith("variance") else 0.0 for name in names])
 
 
+class ParameterUnits(NamedTuple):
+    """What one is worth in every parameter of a kernel."""
+
+    kinds: tuple[str, ...]
+    """Constant, signal, lengthscale or slope, for each parameter."""
+    units: Host
+    """`(p,)`."""
+
+    def logs(self, relative: dict[str, float]) -> Host:
+        """Return log parameters given by kind in units of the data, `(p,)`."""
+        return np.log(np.array([relative[kind] for kind in self.kinds]) * self.units)
+
+
+def parameter_units(kernel: Kernel, units: Scales) -> ParameterUnits:
+    """Return the units of a kernel's parameters."""
+    parameters, values = kernel.parameters(len(units.inputs)), []
+    for parameter in parameters:
+        scale = 1.0 if parameter.input is None else units.inputs[parameter.input]
+        unit = {
+            "constant": max(units.level, units.spread),
+            "signal": units.spread,
+            "lengthscale": scale,
+            "slope": units.spread / scale**2,
+        }
+        values.append(unit[parameter.kind])
+    kinds = tuple(parameter.kind for parameter in parameters)
+    return ParameterUnits(kinds, np.asarray(values, dtype=np.float64))
+
+
 def in_data_units(kernel: Kernel, units: Scales, relative: dict[str, float]) -> Host:
     """Return log parameters of a kernel given by kind in units of the data, `(p,)`.
 
@@ -85,17 +114,7 @@ def in_data_units(kernel: Kernel, units: Scales, relative: dict[str, float]) -> 
     relative : dict
         A value for each kind of parameter: constant, signal, lengthscale, slope.
     """
-    values = []
-    for parameter in kernel.parameters(len(units.inputs)):
-        scale = 1.0 if parameter.input is None else units.inputs[parameter.input]
-        unit = {
-            "constant": max(units.level, units.spread),
-            "signal": units.spread,
-            "lengthscale": scale,
-            "slope": units.spread / scale**2,
-        }
-        values.append(relative[parameter.kind] * unit[parameter.kind])
-    return np.log(np.asarray(values, dtype=np.float64))
+    return parameter_units(kernel, units).logs(relative)
 
 
 def bounds(kernel: Kernel, units: Scales) -> Bounds:

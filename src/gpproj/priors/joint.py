@@ -136,9 +136,8 @@ class Prior:
         mask : bool array `(b, d)`
         """
         t = parameters - self.log_units
-        counted = np.ones(parameters.shape, dtype=bool)
-        owned = self.owners >= 0
-        counted[:, owned] = mask[:, self.owners[owned]]
+        always = np.ones((len(mask), 1), dtype=bool)
+        counted = np.concatenate([mask, always], axis=1)[:, self.owners]  # -1 is the last one
         value, gradient = np.zeros_like(t), np.zeros_like(t)
         for distribution, columns in self._columns.items():
             value[:, columns], gradient[:, columns] = distribution.log_ratio(t[:, columns])
@@ -155,16 +154,22 @@ class Prior:
         return Bounds(lower + self.log_units, upper + self.log_units)
 
     @cached_property
-    def _columns(self) -> dict[Distribution, list[int]]:
+    def _columns(self) -> dict[Distribution, slice | list[int]]:
         columns: dict[Distribution, list[int]] = {}
         for column, distribution in enumerate(self.terms):
             columns.setdefault(distribution, []).append(column)
-        return columns
+        return {distribution: _sliced(own) for distribution, own in columns.items()}
 
     def __repr__(self) -> str:
         """Name the distributions and their units: what a fingerprint needs."""
         units = [float(unit) for unit in self.log_units]
         return f"Prior({self.terms!r}, {units!r})"
+
+
+def _sliced(columns: list[int]) -> slice | list[int]:
+    """Return neighbouring columns as a slice, which takes a quarter of the time."""
+    together = slice(columns[0], columns[-1] + 1)
+    return together if len(columns) == together.stop - together.start else columns
 
 
 def prior_of(

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.divergence import gaussian_kl
 from gpproj.kernels import Evaluation, Kernel, Mask
@@ -48,6 +49,7 @@ from gpproj.linalg import (
     subtract_gram,
     subtract_outer,
     subtract_scaled,
+    there,
     times_lower,
     times_vector,
     to_host,
@@ -276,10 +278,9 @@ def _told(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work
 def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
     """Return the same, recorded where that pays."""
     X = target.X
-    xp, device = namespace(X), X.device
-    inputs = [like(parameters, X), xp.asarray(mask, device=device)]
+    inputs: list[NDArray[Any]] = [parameters, mask]
     if isinstance(target, Targets):
-        inputs.append(xp.asarray(target.owner, device=device))
+        inputs.append(target.owner)
 
     def whole(theta: Array, own: Array, *owner: Array) -> Array:
         held = target.each.take(*owner) if isinstance(target, Targets) else target
@@ -288,5 +289,5 @@ def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work:
     numbers = parameters.shape[0] * int(X.shape[-2]) ** 2
     large = numbers > min(RECORDED, room_for(X) // 4)
     if large or not is_hopeful():
-        return to_host(whole(*inputs))
-    return to_host(target.replays.run((work, kernel), whole, *inputs))
+        return to_host(whole(*there(X, inputs)))
+    return target.replays.run((work, kernel), whole, X, *inputs)

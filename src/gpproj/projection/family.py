@@ -15,11 +15,12 @@ from gpproj.kernels import Kernel
 from gpproj.linalg import Host, to_host
 from gpproj.priors import (
     Bounds,
+    ParameterUnits,
     Prior,
     PriorLike,
     Scales,
     bounds,
-    in_data_units,
+    parameter_units,
     prior_of,
     scales,
 )
@@ -144,7 +145,11 @@ class Family:
 
     def _smooth(self, lengthscale: float, signal: float) -> Host:
         relative = {"constant": 0.1, "signal": signal, "slope": signal, "lengthscale": lengthscale}
-        return in_data_units(self.kernel, self.units, relative)
+        return self._parameter_units.logs(relative)
+
+    @cached_property
+    def _parameter_units(self) -> ParameterUnits:
+        return parameter_units(self.kernel, self.units)
 
     def extended(self, parameters: Host, old: NDArray[np.bool_], new: NDArray[np.bool_]) -> Host:
         """Return starts that add inputs to a submodel, or leave some out, `(s, p)`.

@@ -256,13 +256,13 @@ def _grown(
 
 def _hopes(path: SearchPath, units: Sequence[Unit]) -> Host:
     """Return the fall of the error per cost that each unit promised when it last ran."""
-    hopes = {unit.name: np.inf for unit in units}
-    cost = {unit.name: unit.cost for unit in units}
-    for one in path.tried:
-        if one.evaluations and one.input in hopes:
-            fall = path.errors[one.step - 1] - one.error
-            hopes[one.input] = float(worth(fall, np.asarray(cost[one.input])))
-    return np.array([hopes[unit.name] for unit in units])
+    last = {one.input: one for one in path.tried if one.evaluations}
+    errors = path.errors
+    falls = [
+        errors[last[unit.name].step - 1] - last[unit.name].error if unit.name in last else np.inf
+        for unit in units
+    ]
+    return worth(np.array(falls), np.array([unit.cost for unit in units]))
 
 
 def _below(path: SearchPath, stop_below: float | None) -> bool:
