@@ -38,7 +38,7 @@ SEEN = 1
 class Replays:
     """Work on a device that is recorded once, and then replayed as a whole (CUDA graphs).
 
-    An evaluation is some two hundred small steps, and asking for each takes longer than doing it.
+    An evaluation is over a hundred small steps, and asking for each takes longer than doing it.
     The work must be a function of its inputs alone, without any look at their values.
     """
 
