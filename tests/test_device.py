@@ -5,9 +5,6 @@ from __future__ import annotations
 import builtins
 import json
 import sys
-import warnings
-from contextlib import nullcontext
-from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,16 +19,9 @@ from gpproj.kernels import Constant, ScikitLearn, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import (
     JitterWarning,
-    cholesky,
-    flags,
-    hopeful,
-    inverse_root,
     is_hopeful,
-    log_determinant,
-    lower_triangle,
     room_for,
 )
-from gpproj.linalg import device as by_halves
 from gpproj.projection import dense, family_of
 from gpproj.projection import sparse as by_points
 from gpproj.projection.objective import (
@@ -325,85 +315,6 @@ def test_what_stays_on_the_host_says_so():
     foreign = gpproj.from_moments(X, y, y, 0.1 * np.eye(50), 0.1)
     with pytest.raises(ValueError, match="from_moments stays where it is"):
         foreign.to("cpu")
-
-
-def make_matrices(n, lanes=3):
-    A = np.random.default_rng(n).standard_normal((lanes, n, n + 5))
-    return A @ A.swapaxes(1, 2) / n + 0.1 * np.eye(n)
-
-
-@pytest.mark.parametrize("hurried", [False, True])
-@pytest.mark.parametrize("n", [1, 64, 65, 130, 259])
-def test_factors_by_halves_are_those_of_lapack(n, hurried):
-    A = make_matrices(n)
-    with hopeful() if hurried else nullcontext():
-        found = by_halves.factorise(torch.tensor(A))
-    L = np.linalg.cholesky(A)
-    np.testing.assert_allclose(found.root, np.linalg.inv(L), rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.log_det, np.linalg.slogdet(A)[1], rtol=1e-11)
-    assert not found.failed.any()
-    assert not np.triu(found.root.numpy(), 1).any()
-
-
-@pytest.mark.parametrize("n", [1, 2, 64, 131, 259])
-def test_products_of_triangles_are_those_of_whole_matrices(n):
-    A, L = make_matrices(n), np.tril(make_matrices(n) + 1.0)
-    close(by_halves.squared(torch.tensor(L)).numpy(), L.swapaxes(1, 2) @ L, 1e-13)
-    for lower in (L, L[0]):
-        close(by_halves.times_lower(torch.tensor(A), torch.tensor(lower)).numpy(), A @ lower, 1e-13)
-
-
-@pytest.mark.parametrize("n", [20, 150])
-@pytest.mark.parametrize("where", [0, -1])
-def test_lanes_that_fail_are_told_and_leave_others_alone(n, where):
-    A = make_matrices(n)
-    A[1, where, where] = -1.0
-    with hopeful():
-        found = by_halves.factorise(torch.tensor(A))
-    assert found.failed.tolist() == [False, True, False]
-    roots = np.linalg.inv(np.linalg.cholesky(A[[0, 2]]))
-    np.testing.assert_allclose(found.root[[0, 2]], roots, rtol=0, atol=1e-10)
-    with hopeful(), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        factor = cholesky(torch.tensor(A))
-    assert isinstance(factor.failed, torch.Tensor)
-    assert flags(factor.failed).tolist() == [False, True, False]
-    assert not factor.jitter.any()
-    np.testing.assert_allclose(inverse_root(factor)[[0, 2]], roots, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("n", [20, 150])
-def test_without_hope_lanes_are_mended_one_by_one(n):
-    A = make_matrices(n, lanes=4)
-    A[1] = 1.0  # singular, which a jitter mends
-    A[3, 0, 0] = -1.0
-    with pytest.warns(JitterWarning):
-        factor = cholesky(torch.tensor(A))
-    assert flags(factor.failed).tolist() == [False, False, False, True]
-    assert (factor.jitter > 0).tolist() == [False, True, False, False]
-    expected = np.linalg.cholesky(A[[0, 2]])
-    np.testing.assert_allclose(lower_triangle(factor)[[0, 2]], expected, rtol=0, atol=1e-10)
-    np.testing.assert_array_equal(lower_triangle(factor)[3], np.eye(n))
-    np.testing.assert_allclose(
-        log_determinant(factor)[[0, 2]], np.linalg.slogdet(A[[0, 2]])[1], rtol=1e-11
-    )
-
-
-def test_hope_ends_where_it_began():
-    assert not is_hopeful()
-    with hopeful():
-        with hopeful():
-            assert is_hopeful()
-        assert is_hopeful()
-        elsewhere = []
-        other = Thread(target=lambda: elsewhere.append(is_hopeful()))
-        other.start()
-        other.join()
-        assert elsewhere == [False]
-    assert not is_hopeful()
-    with pytest.raises(KeyError), hopeful():
-        raise KeyError
-    assert not is_hopeful()
 
 
 def call(monkeypatch, *arguments):

@@ -1,0 +1,192 @@
+"""Factors and their inverses on a device: of small matrices, and of others by halves."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from gpproj.linalg import (
+    JitterWarning,
+    cholesky,
+    flags,
+    hopeful,
+    inverse_root,
+    is_hopeful,
+    leaf,
+    log_determinant,
+    lower_triangle,
+)
+from gpproj.linalg import device as by_halves
+
+torch = pytest.importorskip("torch")
+
+
+def make_matrices(n, lanes=5):
+    A = np.random.default_rng(n).standard_normal((lanes, n, n + 5))
+    return A @ A.swapaxes(1, 2) / n + 0.1 * np.eye(n)
+
+
+def inverted(way, A):
+    root, log_det = torch.zeros_like(A), A.new_empty((len(A), 3))
+    way(A, root, log_det[:, 1])
+    return root.cpu().numpy(), log_det[:, 1].cpu().numpy()
+
+
+def agrees(way, A):
+    root, log_det = inverted(way, A)
+    matrices = A.cpu().numpy()
+    np.testing.assert_allclose(root, np.linalg.inv(np.linalg.cholesky(matrices)), atol=1e-10)
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(matrices)[1], rtol=1e-11, atol=1e-13)
+    assert not np.triu(root, 1).any()
+
+
+def tells(way, device, n):
+    A = torch.tensor(make_matrices(n), device=device)
+    good = inverted(way, A)[0]
+    A[1, n - 1, n - 1] = -1.0
+    A[3, 0, 0] = torch.nan
+    A[4, 0, 0] = 0.0
+    root, log_det = inverted(way, A)
+    assert np.isfinite(log_det).tolist() == [True, False, True, False, False]
+    np.testing.assert_allclose(root[[0, 2]], good[[0, 2]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 64, 100])
+def test_the_library_agrees_with_lapack(n):
+    agrees(leaf.by_library, torch.tensor(make_matrices(n)))
+
+
+@pytest.mark.parametrize("n", [1, 20, 64])
+def test_the_library_tells_what_has_no_factor(n):
+    tells(leaf.by_library, "cpu", n)
+
+
+def test_processors_have_the_library():
+    assert leaf.leaf_for(torch.zeros(1)) is leaf.by_library
+
+
+@pytest.fixture
+def kernel(gpu):
+    way = leaf.leaf_for(torch.zeros(1, device=gpu))
+    assert way is not leaf.by_library
+    return way
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 31, 32, 33, 48, 50, 63, 64])
+def test_the_kernel_agrees_with_lapack(kernel, gpu, n):
+    agrees(kernel, torch.tensor(make_matrices(n), device=gpu))
+
+
+@pytest.mark.parametrize("n", [1, 20, 64])
+def test_the_kernel_tells_what_has_no_factor(kernel, gpu, n):
+    tells(kernel, gpu, n)
+
+
+def test_the_kernel_takes_parts_of_larger_matrices(kernel, gpu):
+    whole = torch.tensor(make_matrices(150), device=gpu)
+    agrees(kernel, whole[:, 70:120, 70:120])
+    agrees(kernel, whole[:, :50, :50].mT)
+
+
+def test_without_a_compiler_gpus_have_the_library(gpu, monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("there is none")
+
+    monkeypatch.setattr(torch.cuda, "_compile_kernel", fail)
+    monkeypatch.setattr(leaf, "_LEAVES", {})
+    assert leaf.leaf_for(torch.zeros(1, device=gpu)) is leaf.by_library
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+@pytest.mark.parametrize("n", [1, 64, 65, 130, 259])
+def test_factors_by_halves_are_those_of_lapack(n, hurried):
+    A = make_matrices(n, lanes=3)
+    with hopeful() if hurried else nullcontext():
+        found = by_halves.factorise(torch.tensor(A))
+    L = np.linalg.cholesky(A)
+    np.testing.assert_allclose(found.root, np.linalg.inv(L), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.log_det, np.linalg.slogdet(A)[1], rtol=1e-11)
+    assert not found.failed.any()
+    assert not np.triu(found.root.numpy(), 1).any()
+
+
+@pytest.mark.parametrize("n", [64, 150, 259])
+def test_matrices_stay_as_they_are_unless_they_are_spent(n):
+    A = make_matrices(n)
+    given = torch.tensor(A).mT  # symmetric, and not in the order of rows
+    with hopeful():
+        kept = by_halves.factorise(given)
+        np.testing.assert_array_equal(given, A.swapaxes(1, 2))
+        spent = by_halves.factorise(given, overwrite=True)
+    np.testing.assert_allclose(kept.root, np.linalg.inv(np.linalg.cholesky(A)), atol=1e-10)
+    np.testing.assert_allclose(spent.root, kept.root, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(spent.log_det, kept.log_det, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 2, 64, 131, 259])
+def test_products_of_triangles_are_those_of_whole_matrices(n):
+    A = make_matrices(n, lanes=3)
+    L = np.tril(A + 1.0)
+    pairs = [(by_halves.squared(torch.tensor(L)), L.swapaxes(1, 2) @ L)]
+    for lower in (L, L[0]):
+        found = by_halves.times_lower(torch.tensor(A), torch.tensor(lower))
+        pairs.append((found, A @ lower))
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n", [20, 150])
+@pytest.mark.parametrize("where", [0, -1])
+def test_lanes_that_fail_are_told_and_leave_others_alone(n, where):
+    A = make_matrices(n, lanes=3)
+    A[1, where, where] = -1.0
+    with hopeful():
+        found = by_halves.factorise(torch.tensor(A))
+    assert found.failed.tolist() == [False, True, False]
+    roots = np.linalg.inv(np.linalg.cholesky(A[[0, 2]]))
+    np.testing.assert_allclose(found.root[[0, 2]], roots, rtol=0, atol=1e-10)
+    with hopeful(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        factor = cholesky(torch.tensor(A))
+    assert isinstance(factor.failed, torch.Tensor)
+    assert flags(factor.failed).tolist() == [False, True, False]
+    assert not factor.jitter.any()
+    np.testing.assert_allclose(inverse_root(factor)[[0, 2]], roots, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [20, 150])
+def test_without_hope_lanes_are_mended_one_by_one(n):
+    A = make_matrices(n, lanes=4)
+    A[1] = 1.0  # singular, which a jitter mends
+    A[3, 0, 0] = -1.0
+    with pytest.warns(JitterWarning):
+        factor = cholesky(torch.tensor(A))
+    assert flags(factor.failed).tolist() == [False, False, False, True]
+    assert (factor.jitter > 0).tolist() == [False, True, False, False]
+    expected = np.linalg.cholesky(A[[0, 2]])
+    np.testing.assert_allclose(lower_triangle(factor)[[0, 2]], expected, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(lower_triangle(factor)[3], np.eye(n))
+    np.testing.assert_allclose(
+        log_determinant(factor)[[0, 2]], np.linalg.slogdet(A[[0, 2]])[1], rtol=1e-11
+    )
+
+
+def test_hope_ends_where_it_began():
+    assert not is_hopeful()
+    with hopeful():
+        with hopeful():
+            assert is_hopeful()
+        assert is_hopeful()
+        elsewhere = []
+        other = Thread(target=lambda: elsewhere.append(is_hopeful()))
+        other.start()
+        other.join()
+        assert elsewhere == [False]
+    assert not is_hopeful()
+    with pytest.raises(KeyError), hopeful():
+        raise KeyError
+    assert not is_hopeful()
