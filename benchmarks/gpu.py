@@ -266,7 +266,7 @@ def quality() -> dict[str, Any]:
 
 
 def gigabytes() -> float:
-    """Return the most memory that the device has lent so far."""
+    """Return the most memory that the device has lent in this part."""
     return round(torch.cuda.max_memory_allocated() / 1e9, 1) if DEVICE == "cuda" else 0.0
 
 
@@ -298,6 +298,8 @@ def main() -> None:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # constant columns
+            if DEVICE == "cuda":
+                torch.cuda.reset_peak_memory_stats()
             told = PARTS[name]()
         print(json.dumps({name: told}) if arguments.json else f"{name}: {told}", flush=True)
 
