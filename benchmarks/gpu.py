@@ -115,6 +115,8 @@ def evaluation() -> dict[str, Any]:
         "milliseconds_8_lanes": round(1e3 * few, 2),
         "processor_milliseconds": round(1e3 * processor, 1),
         "products_of_the_same_size": round(seconds / product, 1),
+        # 4 n^3 operations, two factors and inverses, P = K^-1 L and P P'; a product has 2 n^3.
+        "times_the_flop_limit": round(seconds / (2.0 * product), 1),
         "value_differs_by": float(np.max(np.abs(found.value / expected.value - 1.0))),
         "gradient_differs_by": float(
             np.max(np.abs(found.gradient - expected.gradient)) / np.max(np.abs(expected.gradient))
