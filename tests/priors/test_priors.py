@@ -138,6 +138,28 @@ def test_a_joint_prior_is_the_sum_over_its_parameters():
     assert found.value[0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_one_distribution_may_stand_in_columns_that_are_apart():
+    rng = np.random.default_rng(4)
+    shared = Gamma(2.0, 0.5)
+    given = {"constant_variance": shared, "lengthscale": shared, "noise_variance": shared}
+    joint = prior_of(given, KERNEL, units(rng), ("noise_variance",))
+    assert [term == shared for term in joint.terms] == [
+        True,
+        False,
+        *[True] * 3,
+        *[False] * 3,
+        True,
+    ]
+    parameters = rng.standard_normal((2, 9))
+    found = joint(parameters, np.ones((2, 3), dtype=bool))
+    own = [
+        term.log_ratio(column)
+        for term, column in zip(joint.terms, (parameters - joint.log_units).T, strict=True)
+    ]
+    np.testing.assert_allclose(found.value, sum(value for value, _ in own), rtol=1e-12)
+    np.testing.assert_array_equal(found.gradient.T, [slope for _, slope in own])
+
+
 def test_inputs_that_are_out_do_not_count():
     rng = np.random.default_rng(2)
     joint = prior_of("weak", KERNEL, units(rng), ("extra_variance",))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,10 @@ import pytest
 
 import gpproj
 from gpproj.kernels import Constant, Matern52
+from gpproj.search.forward import _hopes
+from gpproj.search.path import Tried
 from gpproj.search.race import heats_of
+from gpproj.search.units import Unit
 from gpproj.store import StoreError
 
 
@@ -67,6 +71,21 @@ def test_many_candidates_need_few_evaluations():
     assert not idle["converged"].any()
     ended = table[table["step"] == 6].set_index("input")["converged"]
     assert ended[path.order[-1]]
+
+
+def test_a_unit_hopes_for_what_it_promised_when_it_last_ran():
+    tried = (
+        Tried(1, "a", 60.0, 9, True),
+        Tried(1, "b", 70.0, 9, False),
+        Tried(1, "c", 100.0, 0, False),  # not looked at
+        Tried(2, "b", 50.0, 9, False),
+        Tried(2, "d", 64.0, 9, False),
+        Tried(3, "b", 40.0, 0, False),
+    )
+    path = SimpleNamespace(tried=tried, errors=np.array([100.0, 60.0, 40.0, 30.0]))
+    units = [Unit("b", (1,), 2.0), Unit("c", (2,)), Unit("d", (3,), 2.0)]
+    # From 60 to 50 at a cost of 2; never looked at; a rise from 60 to 64 counts times its cost.
+    np.testing.assert_array_equal(_hopes(path, units), [5.0, np.inf, -8.0])
 
 
 def test_races_narrow_down():
