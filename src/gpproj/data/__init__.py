@@ -7,6 +7,7 @@ from gpproj.data.rows import Rows, new_inputs, new_offset, new_target, raw_rows
 from gpproj.data.scaling import Scaling
 from gpproj.data.targets import Kind
 from gpproj.data.training import Columns, TrainingSet, training_set
+from gpproj.data.twins import Twins, twins_of
 
 __all__ = [
     "Columns",
@@ -14,10 +15,12 @@ __all__ = [
     "Rows",
     "Scaling",
     "TrainingSet",
+    "Twins",
     "new_inputs",
     "new_offset",
     "new_target",
     "positive",
     "raw_rows",
     "training_set",
+    "twins_of",
 ]

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from array_api_compat import device as device_of
+from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
@@ -106,6 +107,18 @@ class TrainingSet(Columns):
     def n(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
+
+    def take(self, rows: NDArray[np.intp]) -> TrainingSet:
+        """Return some of the rows; names and scaling stay as they are."""
+        xp = namespace(self.X)
+        where = xp.asarray(rows, device=device_of(self.X))
+        offset = self.offset
+        return replace(
+            self,
+            X=xp.take(self.X, where, axis=0),
+            y=xp.take(self.y, where),
+            offset=None if offset is None else xp.take(offset, where),
+        )
 
     def to(self, device: str) -> TrainingSet:
         """Return the same on a device of torch."""

@@ -8,6 +8,7 @@ from typing import get_args
 from gpproj.inference import approximation, ep, exact, laplace, sites, sparse
 from gpproj.inference.approximation import Approximate, ConvergenceWarning, Memory
 from gpproj.inference.inducing import Inducing, Sparse
+from gpproj.inference.left_out import left_out, left_out_of_moments, merged_sites
 from gpproj.inference.problem import (
     NUGGET,
     Conditioned,
@@ -40,7 +41,10 @@ __all__ = [
     "approximate_with",
     "conditioned",
     "leave_one_out",
+    "left_out",
+    "left_out_of_moments",
     "log_evidence",
+    "merged_sites",
     "method_of",
     "plan_of",
     "posterior",
@@ -151,11 +155,13 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
 
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
-    if problem.method == "exact":
-        if problem.inducing is not None:
-            return sparse.posterior(problem, parameters)
-        return exact.posterior(problem, parameters, given)
-    return approximation.posterior(problem, parameters, given)
+    if problem.method != "exact":
+        found = approximation.posterior(problem, parameters, given)
+    elif problem.inducing is not None:
+        found = sparse.posterior(problem, parameters)
+    else:
+        found = exact.posterior(problem, parameters, given)
+    return found._replace(left_out=left_out(problem, parameters, given))
 
 
 def reference_leave_one_out(problem: Problem, parameters: Host, given: Conditioned) -> LeaveOneOut:

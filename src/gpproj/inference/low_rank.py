@@ -9,6 +9,8 @@ With `K = Phi Phi' + diag(Lam)`, Lam the variances that Q lacks and the nugget:
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpproj.inference.features import EvidenceSums, Features, evidence_sums
 from gpproj.inference.problem import Marginals, Sites
 from gpproj.inference.sites import Given
@@ -21,6 +23,9 @@ from gpproj.linalg import (
     namespace,
     to_host,
 )
+
+SMALLEST = np.finfo(np.float64).eps
+"""What is left of a row's own precision at least, as a fraction: rounding must not use it up."""
 
 
 def through_inducing(features: Features, found: EvidenceSums) -> tuple[Array, Array]:
@@ -50,6 +55,12 @@ class LowRankPrecision:
         scaled = self.p * like(right, self.p)
         inside = self.found.small.inverse[0, :, :] @ (self._Phi.T @ scaled)
         return to_host(scaled - self.p * (self._Phi @ inside))
+
+    def diagonal(self) -> Host:
+        """Return the diagonal of R, `p (1 - p rs(Phi M^-1 * Phi))`."""
+        xp = namespace(self.p)
+        inside = xp.sum(self._Phi * (self._Phi @ self.found.small.inverse[0, :, :]), axis=1)
+        return to_host(self.p * xp.maximum(1.0 - self.p * inside, xp.zeros_like(self.p) + SMALLEST))
 
     def predicting(self, coefficients: Host) -> tuple[Array, Array]:
         """Return coefficients and root of the inducing points."""

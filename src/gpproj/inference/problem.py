@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.data import Twins, twins_of
 from gpproj.inference.inducing import Inducing
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood
@@ -88,6 +89,11 @@ class Problem:
         return Observed(likelihood, *self._host)
 
     @cached_property
+    def twins(self) -> Twins | None:
+        """Rows that are equal in all inputs, whether these are in or not; None if no two are."""
+        return twins_of(self.X)
+
+    @cached_property
     def _host(self) -> tuple[Host, Host]:
         y = to_host(self.y)
         return y, np.zeros_like(y) if self.offset is None else to_host(self.offset)
@@ -153,6 +159,8 @@ class Latent(NamedTuple):
     likelihood: Likelihood
     """With its parameters on the model's scale."""
     sites: Sites
+    left_out: Marginals | None = None
+    """Of every distinct row given the others, see `inference.left_out`."""
 
 
 class LeaveOneOut(NamedTuple):

@@ -43,6 +43,9 @@ class Precision(Protocol):
     def product(self, right: Host) -> Host:
         """Return `R right`, `(n,)`."""
 
+    def diagonal(self) -> Host:
+        """Return the diagonal of R, `(n,)`, positive where tau is."""
+
     def predicting(self, coefficients: Host) -> tuple[Array, Array]:
         """Return what predictions are made of: coefficients and a root, of X or of inducing points.
 
@@ -106,6 +109,10 @@ class DensePrecision:
     def product(self, right: Host) -> Host:
         """Return `R right`."""
         return to_host(self.root.T @ (self.root @ like(right, self.root)))
+
+    def diagonal(self) -> Host:
+        """Return the diagonal of R: squared norms, which no rounding makes negative."""
+        return to_host(namespace(self.root).sum(self.root**2, axis=0))
 
     def predicting(self, coefficients: Host) -> tuple[Array, Array]:
         """Return b and the root."""

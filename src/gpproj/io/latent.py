@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference import Inducing, Latent, Sites
+from gpproj.inference import Inducing, Latent, Marginals, Sites
 from gpproj.io.plain import plain, restored
 from gpproj.linalg import Array, Covariance, DenseCovariance, LowRankCovariance, to_host
 from gpproj.store import Stored
@@ -34,17 +34,21 @@ def stored_latent(latent: Latent) -> Stored:
         **_stored_covariance(latent.latent_cov),
         **prefixed("latent_site", latent.sites._asdict()),
     }
+    if latent.left_out is not None:
+        arrays |= prefixed("left_out", latent.left_out._asdict())
     return Stored({"latent_likelihood": plain(latent.likelihood)}, arrays)
 
 
 def latent_from(found: Stored) -> Latent:
     """Return the latent posterior that was stored."""
     content, arrays = found
+    predicted = with_prefix("left_out", arrays)
     return Latent(
         arrays["latent_mean"],
         _covariance_from(arrays),
         restored(content["latent_likelihood"]),
         Sites(**with_prefix("latent_site", arrays)),
+        Marginals(**predicted) if predicted else None,
     )
 
 

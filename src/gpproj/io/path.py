@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpproj.io.latent import restore_points, stored_points
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
-from gpproj.projection import family_of
+from gpproj.projection import projector_of
 from gpproj.reference import Reference
 from gpproj.search import SearchPath
 from gpproj.search.record import path_of, record_of
@@ -20,30 +23,46 @@ def stored_path(path: SearchPath) -> Stored:
     record = record_of(path)
     content = {
         **record.content,
-        "kernel": plain(path.family.kernel),
-        "prior": plain(path.family.prior),
-        "units": plain(path.units),
+        "kernel": plain(path.projector.family.kernel),
+        "prior": plain(path.projector.family.prior),
+        "units": plain(tuple(_all_units(path))),
         "always": plain(path.always),
         "learn": path.learn,
+        "criterion": path.criterion,
         "clusters": plain(path.clusters),
         "recipe": plain_recipe(path.recipe),
     }
-    masks = [found.active for found in path.projections]
-    points = stored_points(path.reference.problem.inducing, masks)
+    points = stored_points(path.reference.problem.inducing, _masks(path))
     return Stored(content, record.arrays | points)
 
 
 def path_from(found: Stored, reference: Reference) -> SearchPath:
     """Return the path that was stored, of a reference that was stored beside it."""
     content = found.content
-    family = family_of(reference, restored(content["kernel"]), restored(content["prior"]))
+    projector = projector_of(
+        reference,
+        content["learn"],
+        content["criterion"],
+        restored(content["prior"]),
+        restored(content["kernel"]),
+    )
     units = tuple(Unit(*unit) for unit in restored(content["units"]))
-    path = path_of(found, reference, family, restored(content["always"]), units)
-    masks = [one.active for one in path.projections]
-    restore_points(reference.problem.inducing, masks, found.arrays)
+    path = path_of(found, reference, projector, restored(content["always"]), units)
+    restore_points(reference.problem.inducing, _masks(path), found.arrays)
     return replace(
         path,
-        learn=content["learn"],
         clusters=content["clusters"],
         recipe=recipe_of(content["recipe"]),
     )
+
+
+def _all_units(path: SearchPath) -> dict[Unit, None]:
+    """Return the units of the path, then those that only other sets have."""
+    others = [own.units for own in (*path.better, *path.pool) if own is not None]
+    return dict.fromkeys(unit for units in (path.units, *others) for unit in units)
+
+
+def _masks(path: SearchPath) -> list[NDArray[np.bool_]]:
+    """Return the inputs that each submodel uses, the best sets of each size last."""
+    better = [own.projection for own in path.better if own is not None]
+    return [found.active for found in (*path.projections, *better)]

@@ -51,6 +51,7 @@ def stored_reference(reference: Reference) -> Stored:
         **columns.arrays,
         "X": to_host(training.X),
         "y": to_host(training.y),
+        "used": problem.mask,
         "parameters": reference.draws.parameters,
         "weights": reference.draws.weights,
         **inducing.arrays,
@@ -105,7 +106,8 @@ def reference_from(found: Stored) -> Reference:
         content["method"],
         content["nugget"],
     )
-    problem = replace(problem, inducing=inducing_from(found, training.X))
+    used = arrays.get("used", problem.mask).astype(np.bool_)  # older formats knew no other
+    problem = replace(problem, mask=used, inducing=inducing_from(found, training.X))
     make = _foreign_from if "source" in content else _own_from
     return make(found, training, problem, Draws(arrays["parameters"], arrays["weights"]))
 

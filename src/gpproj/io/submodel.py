@@ -15,7 +15,15 @@ from gpproj.projection import Submodel
 from gpproj.projection.submodel import Part
 from gpproj.store import Stored
 
-FACTS = ("inputs", "posterior_kl", "projection_error", "converged", "evaluations")
+FACTS = (
+    "inputs",
+    "posterior_kl",
+    "projection_error",
+    "loo_divergence",
+    "converged",
+    "evaluations",
+    "problems",
+)
 """Fields that are plain values."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpproj.io.latent import prefixed, with_prefix
 from gpproj.io.plain import plain, restored
 from gpproj.search import SearchPath
 from gpproj.store import Stored
@@ -19,6 +20,8 @@ def stored_validation(validation: Validation) -> Stored:
         "chosen": plain(validation.chosen),
     }
     arrays = validation.scores._asdict()
+    if validation.along is not None:
+        arrays |= prefixed("along", validation.along._asdict())
     if validation.k_hat is not None:
         arrays["k_hat"] = validation.k_hat
     return Stored(content, arrays)
@@ -27,6 +30,7 @@ def stored_validation(validation: Validation) -> Stored:
 def validation_from(found: Stored, path: SearchPath) -> Validation:
     """Return the validation that was stored, of a path that was stored beside it."""
     content, arrays = found
+    along = with_prefix("along", arrays)
     return Validation(
         reference=path.reference,
         path=path,
@@ -37,4 +41,5 @@ def validation_from(found: Stored, path: SearchPath) -> Validation:
         k_hat=arrays.get("k_hat"),
         refitted=restored(content["refitted"]),
         chosen=restored(content["chosen"]),
+        along=Scores(**along) if along else None,
     )

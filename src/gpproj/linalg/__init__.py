@@ -42,8 +42,10 @@ from gpproj.linalg.factor import (
     subtract_gram,
     subtract_outer,
     subtract_scaled,
+    subtract_symmetric,
     times_lower,
     times_vector,
+    weighted_square,
 )
 from gpproj.linalg.replays import Replays, same_stream, there
 from gpproj.linalg.threads import one_blas_thread
@@ -85,9 +87,11 @@ __all__ = [
     "subtract_gram",
     "subtract_outer",
     "subtract_scaled",
+    "subtract_symmetric",
     "there",
     "times_lower",
     "times_vector",
     "to_host",
     "transpose",
+    "weighted_square",
 ]

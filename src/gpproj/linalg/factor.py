@@ -293,10 +293,55 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
     """Return `A - v v'` for matrices `(b, n, n)` and vectors `(b, n)`, reusing the matrices."""
     if is_numpy(matrix):
         for lane in range(matrix.shape[0]):
-            target = _fortran_view(matrix[lane])
-            lapack.subtract_outer(np.ascontiguousarray(vector[lane]), target)
+            target, own = _fortran_view(matrix[lane]), np.ascontiguousarray(vector[lane])
+            lapack.subtract_outer(own, own, target)
         return matrix
     return minus_product(matrix, vector[:, :, None], vector[:, None, :])
+
+
+def subtract_symmetric(matrix: Array, left: Array, right: Array) -> Array:
+    """Return `A - (v w' + w v') / 2` for vectors `(b, n)`, reusing the symmetric matrices."""
+    if is_numpy(matrix):
+        half = 0.5 * left
+        for lane in range(matrix.shape[0]):
+            target = _fortran_view(matrix[lane])
+            v, w = half[lane], np.ascontiguousarray(right[lane])
+            lapack.subtract_outer(v, w, target)
+            lapack.subtract_outer(w, v, target)
+        return matrix
+    xp = namespace(matrix)
+    both = xp.stack([0.5 * left, 0.5 * right], axis=2)
+    return minus_product(matrix, both, xp.stack([right, left], axis=1))
+
+
+def weighted_square(matrix: Array, weights: Array) -> Array:
+    """Return `A diag(w) A` for symmetric matrices `(b, n, n)` and weights `(b, n)` of either sign.
+
+    On the processor the columns of each sign are one symmetric product: together half the work of a
+    product of matrices.
+    """
+    if not is_numpy(matrix):
+        return (matrix * weights[:, None, :]) @ matrix
+    product = _fortran_lanes(matrix.shape)
+    for lane, (A, w) in enumerate(zip(matrix, weights, strict=True)):
+        target, A = product[lane], _fortran_view(A)
+        above = w > 0.0
+        if above.any():
+            lapack.add_square(_scaled_columns(A, w, above), target, overwrite=True)
+        else:
+            target[...] = 0.0
+        if not above.all():
+            lapack.subtract_square(_scaled_columns(A, -w, ~above), target)
+        _mirror(target)
+    return product
+
+
+def _scaled_columns(matrix: Host, squares: Host, chosen: NDArray[np.bool_]) -> Host:
+    """Return some columns times the roots of their weights, in LAPACK's order."""
+    # The matrix is symmetric in memory of either order: rows are gathered, which is contiguous.
+    rows = matrix.T[chosen]
+    rows *= np.sqrt(squares[chosen])[:, None]
+    return rows.T
 
 
 def subtract_scaled(matrix: Array, other: Array, scale: Array) -> Array:

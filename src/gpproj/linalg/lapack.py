@@ -29,7 +29,7 @@ Its `dtrtri` takes 2.3 ms at n = 400. Recursion to this size with matrix product
 _LOWER, _PLAIN, _NONUNIT, _LEFT, _RIGHT = (
     ctypes.byref(ctypes.c_char(letter)) for letter in (b"L", b"N", b"N", b"L", b"R")
 )
-_ONE, _MINUS = (ctypes.byref(ctypes.c_double(value)) for value in (1.0, -1.0))
+_ZERO, _ONE, _MINUS = (ctypes.byref(ctypes.c_double(value)) for value in (0.0, 1.0, -1.0))
 
 DOUBLE = ctypes.sizeof(ctypes.c_double)
 
@@ -127,15 +127,24 @@ def multiply_lower(matrix: Host, lower: Host) -> None:
 
 def subtract_square(half: Host, matrix: Host) -> None:
     """Subtract `P P'` from the lower triangle of `C`."""
+    _add_square(half, matrix, _MINUS, _ONE)
+
+
+def add_square(half: Host, matrix: Host, *, overwrite: bool = False) -> None:
+    """Add `P P'` to the lower triangle of `C`, or write it there whatever stood in it."""
+    _add_square(half, matrix, _ONE, _ZERO if overwrite else _ONE)
+
+
+def _add_square(half: Host, matrix: Host, factor: Any, kept: Any) -> None:
     n, k = half.shape
-    (factor, step), (address, leading) = _matrix(half), _matrix(matrix)
-    sizes = (_integer(n), _integer(k), _MINUS)
-    _dsyrk(_LOWER, _PLAIN, *sizes, factor, _integer(step), _ONE, address, _integer(leading))
+    (address, step), (target, leading) = _matrix(half), _matrix(matrix)
+    sizes = (_integer(n), _integer(k), factor)
+    _dsyrk(_LOWER, _PLAIN, *sizes, address, _integer(step), kept, target, _integer(leading))
 
 
-def subtract_outer(vector: Host, matrix: Host) -> None:
-    """Subtract `v v'` from a square matrix; the vector is contiguous."""
-    n, one = _integer(len(vector)), _integer(1)
-    v = vector.__array_interface__["data"][0]
+def subtract_outer(left: Host, right: Host, matrix: Host) -> None:
+    """Subtract `v w'` from a square matrix; the vectors are contiguous."""
+    n, one = _integer(len(left)), _integer(1)
+    v, w = (vector.__array_interface__["data"][0] for vector in (left, right))
     address, leading = _matrix(matrix)
-    _dger(n, n, _MINUS, v, one, v, one, address, _integer(leading))
+    _dger(n, n, _MINUS, v, one, w, one, address, _integer(leading))

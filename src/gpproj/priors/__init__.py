@@ -12,6 +12,7 @@ LogNormal(median=2.0, sigma=0.5)
 
 from __future__ import annotations
 
+from gpproj.priors.around import AroundReference, around_reference
 from gpproj.priors.bounds import (
     OBSERVATION_LIMITS,
     Bounds,
@@ -28,6 +29,7 @@ from gpproj.priors.joint import LogPrior, Prior, PriorLike, prior_of, weak
 
 __all__ = [
     "OBSERVATION_LIMITS",
+    "AroundReference",
     "Bounds",
     "Distribution",
     "Gamma",
@@ -39,6 +41,7 @@ __all__ = [
     "Prior",
     "PriorLike",
     "Scales",
+    "around_reference",
     "bounds",
     "in_data_units",
     "log_units",

@@ -40,6 +40,13 @@ class Scales(NamedTuple):
     """Mean square of the target, or of the constant latent function of classes and counts."""
     spread: float
     """Variance of the target; one for classes and counts, whose latent scale is that of a link."""
+    varying: int | None = None
+    """How many inputs are not constant; all when left out."""
+
+    @property
+    def relevant(self) -> int:
+        """How many inputs can matter."""
+        return len(self.inputs) if self.varying is None else self.varying
 
 
 class Bounds(NamedTuple):
@@ -62,12 +69,13 @@ def scales(training: TrainingSet) -> Scales:
     """Return the scale of a training set, which is not one unless it was standardised."""
     X, y = to_host(training.X), to_host(training.y)
     spread = np.where(training.varying, np.std(X, axis=0), 1.0)
+    count = sum(training.varying)
     if training.kind == "real":
-        return Scales(spread, float(np.mean(y**2)), float(np.var(y)))
+        return Scales(spread, float(np.mean(y**2)), float(np.var(y)), count)
     if training.kind == "binary":
-        return Scales(spread, 1.0, 1.0)
+        return Scales(spread, 1.0, 1.0, count)
     expected = float(np.mean(np.exp(to_host(training.offset))))
-    return Scales(spread, float(np.log(np.mean(y) / expected)) ** 2, 1.0)
+    return Scales(spread, float(np.log(np.mean(y) / expected)) ** 2, 1.0, count)
 
 
 def log_units(names: Sequence[str], units: Scales) -> Host:

@@ -23,7 +23,9 @@ from gpproj.priors.bounds import (
 )
 from gpproj.priors.distributions import Distribution, LogNormal, LogUniform
 
-PriorLike: TypeAlias = Literal["weak", "log-uniform"] | Mapping[str, Distribution] | None
+PriorLike: TypeAlias = (
+    Literal["auto", "weak", "reference", "log-uniform"] | Mapping[str, Distribution] | None
+)
 
 NAMES = (
     "constant_variance",
@@ -191,7 +193,7 @@ def prior_of(
         Names of what follows: parameters of the likelihood, or the extra variance.
     """
     d = len(units.inputs)
-    named = named_prior(prior, d)
+    named = named_prior(prior, units.relevant)
     if named is None:
         return None
     parameters = kernel.parameters(d)

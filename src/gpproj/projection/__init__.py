@@ -3,52 +3,49 @@
 from __future__ import annotations
 
 from gpproj.projection.clusters import project_clusters
-from gpproj.projection.family import PRIOR, Family, family_of
-from gpproj.projection.goal import Goal, Learn
+from gpproj.projection.family import Family, family_of
 from gpproj.projection.linear import (
     LinearSubmodel,
     project_draws,
     refuse_options,
 )
-from gpproj.projection.projecting import (
+from gpproj.projection.objective import (
+    CRITERIA,
+    OBJECTIVES,
+    Criterion,
+    CriterionName,
+    Learn,
+    Objective,
+    check_criterion,
     check_learn,
-    project,
-    project_positions,
-    project_subsets,
 )
-from gpproj.projection.solving import (
-    Projection,
-    elsewhere,
-    enter,
-    finish,
-    masks_of,
-    not_worse,
-    solve,
-    solve_null,
-)
+from gpproj.projection.problems import problems_of
+from gpproj.projection.projecting import project, projector_of
+from gpproj.projection.projector import Figures, Projection, Projector, Runner, mask_of
 from gpproj.projection.submodel import Submodel
 
 __all__ = [
-    "PRIOR",
+    "CRITERIA",
+    "OBJECTIVES",
+    "Criterion",
+    "CriterionName",
     "Family",
-    "Goal",
+    "Figures",
     "Learn",
     "LinearSubmodel",
+    "Objective",
     "Projection",
+    "Projector",
+    "Runner",
     "Submodel",
+    "check_criterion",
     "check_learn",
-    "elsewhere",
-    "enter",
     "family_of",
-    "finish",
-    "masks_of",
-    "not_worse",
+    "mask_of",
+    "problems_of",
     "project",
     "project_clusters",
     "project_draws",
-    "project_positions",
-    "project_subsets",
+    "projector_of",
     "refuse_options",
-    "solve",
-    "solve_null",
 ]

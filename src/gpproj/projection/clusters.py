@@ -7,44 +7,43 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from gpproj.execute import run
-from gpproj.linalg import Host, is_numpy, room_for
-from gpproj.projection.family import Family, null_family
-from gpproj.projection.goal import Learn
-from gpproj.projection.solving import Projection, solve
+from gpproj.linalg import is_numpy, room_for
+from gpproj.projection.family import Family
+from gpproj.projection.projector import Projection, Projector
+from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
 from gpproj.reference import Clusters, Draws, Reference, Share, Targets, side_by_side
 
 
 def project_clusters(
     reference: Reference,
-    family: Family,
+    projector: Projector,
     integrated: Projection,
     positions: tuple[int, ...],
     clusters: Clusters = None,
-    learn: Learn = "projection",
     n_jobs: int | None = 1,
+    problems: tuple[str, ...] = (),
 ) -> Submodel:
     """Return a submodel that is a mixture: every cluster of the reference's draws projected.
 
     Parameters
     ----------
     reference : Reference
-    family : Family
+    projector : Projector
+        Of all draws at once.
     integrated : Projection
-        The projection of all draws at once. Every cluster starts from it, among others, and none
-        ends worse.
+        Its projection. Every cluster starts from it, among others, and none ends worse.
     positions : tuple of int
         Its inputs, in the order the user knows them.
     clusters : int, "draws" or None
-    learn : {"projection", "marginal_likelihood"}
     n_jobs : int or None
+    problems : tuple of str
+        What may be wrong with the projection.
     """
-    work = partial(_parts, reference, family, integrated, positions, learn)
+    work = partial(_parts, reference, projector, integrated, positions)
     found = run(work, _batches(reference, clusters), n_jobs)
-    return submodel_of(reference, positions, [pair for pairs in found for pair in pairs])
+    return submodel_of(reference, positions, [pair for pairs in found for pair in pairs], problems)
 
 
 class _Batch(NamedTuple):
@@ -85,44 +84,47 @@ def _batch(reference: Reference, draws: Sequence[Draws]) -> _Batch:
 
 def _parts(
     reference: Reference,
-    family: Family,
+    projector: Projector,
     integrated: Projection,
     positions: tuple[int, ...],
-    learn: Learn,
     clusters: Sequence[Draws] | _Batch,
 ) -> list[tuple[Projection, Part]]:
     """Project some clusters; the matrices of their targets are let go at once, unless kept."""
     batch = clusters if isinstance(clusters, _Batch) else _batch(reference, clusters)
     if batch.shares[0].target is reference.target:
-        found = [integrated]
+        found = [integrated if integrated.figures else projector.completed(integrated)]
     else:
-        found = _project(reference, family, integrated, learn, batch)
-    parts = parts_of(reference.problem, batch.shares, batch.targets, found, positions)
+        found = _project(reference, projector, integrated, batch)
+    learn = projector.learn
+    parts = parts_of(reference.problem, batch.shares, batch.targets, found, positions, learn)
     return list(zip(found, parts, strict=True))
 
 
 def _project(
-    reference: Reference, family: Family, integrated: Projection, learn: Learn, batch: _Batch
+    reference: Reference, projector: Projector, integrated: Projection, batch: _Batch
 ) -> list[Projection]:
-    shares, mask = batch.shares, integrated.active
-    if mask.any():
-        starts = [_starts(reference, family, integrated, share) for share in shares]
-    else:
-        family = null_family(family)
-        starts = [family.starts(mask)] * len(shares)
+    mask = integrated.active
+    if not mask.any():
+        projector = projector.without_inputs
+    own = [replace(projector, target=share.target) for share in batch.shares]
+    starts = [_starts(reference, projector.family, integrated, share) for share in batch.shares]
     if batch.targets is not None:
-        masks = np.tile(mask, (len(shares), 1))
-        found = solve(batch.targets, family, masks, learn, starts=starts)
+        together = replace(projector, target=batch.targets)
+        found = together.solve([mask] * len(own), starts)
     else:
-        found = [
-            solve(share.target, family, mask[None, :], learn, starts=[own])[0]
-            for share, own in zip(shares, starts, strict=True)
-        ]
-    return [one._replace(inputs=integrated.inputs) for one in found]
+        found = [one.solve([mask], [at])[0] for one, at in zip(own, starts, strict=True)]
+    return [
+        one.completed(end)._replace(inputs=integrated.inputs)
+        for one, end in zip(own, found, strict=True)
+    ]
 
 
-def _starts(reference: Reference, family: Family, integrated: Projection, share: Share) -> Host:
-    """Return the cluster's own values, and where all draws together ended, `(s, p)`."""
-    known = None if family.known is None else reference.problem.halves(share.known)[0]
-    own = replace(family, known=known).known_starts(integrated.active)
-    return np.vstack([own, integrated.parameters[None, :]])
+def _starts(reference: Reference, family: Family, integrated: Projection, share: Share) -> Starts:
+    """Return the cluster's own values, and where all draws together ended."""
+    here = starts_at([integrated.parameters], integrated.active)
+    if family.known is None:
+        return usual_starts(family, integrated.active).plus(here)
+    own = family
+    if family.known.size == reference.problem.halves(share.known)[0].size:
+        own = replace(family, known=reference.problem.halves(share.known)[0])
+    return reference_starts(own, integrated.active).plus(here)

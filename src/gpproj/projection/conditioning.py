@@ -14,11 +14,24 @@ from gpproj.inference.low_rank import LowRankPrior
 from gpproj.inference.sites import DensePrior, Prior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Host, like, namespace, to_host
+from gpproj.linalg import Array, Host, like, namespace, to_host
 from gpproj.projection.dense import Conditioned as Lanewise
 from gpproj.projection.dense import conditioned
-from gpproj.projection.solving import Projection
-from gpproj.reference import Target, Targets
+from gpproj.projection.objective import Objective
+from gpproj.projection.projector import Projection
+from gpproj.reference import LeftOut, Target, Targets
+
+
+def conditioning_rows(problem: Problem, target: Target, learn: Objective) -> Target | LeftOut:
+    """Return the rows that a submodel is conditioned on.
+
+    Where single rows were predicted to learn it, rows that are equal in all inputs are one, and
+    share one extra variance. With other likelihoods than Gaussian noise they have a site each.
+    """
+    if learn.rows and problem.method == "exact":
+        assert target.left_out is not None  # it was learned by them
+        return target.left_out
+    return target
 
 
 def condition_on_data(
@@ -28,6 +41,7 @@ def condition_on_data(
     kernel: Kernel,
     parameters: Host,
     active: NDArray[np.bool_],
+    learn: Objective,
 ) -> Conditioned:
     """Condition a submodel on the data.
 
@@ -47,36 +61,68 @@ def condition_on_data(
     parameters : array `(p,)`
         Log parameters of the kernel, then the log extra variance.
     active : bool array `(d,)`
+    learn : Objective
+        How it was learned.
     """
-    extra = float(np.exp(parameters[-1])) + target.nugget
-    theta, mask = parameters[None, :-1], active[None, :]
-    prior: Prior
+    rows = conditioning_rows(problem, target, learn)
     if target.inducing is not None:
-        features = Features(kernel, theta, target.X, target.points(active), mask)
-        prior = LowRankPrior(features, extra)
-    elif problem.method == "exact":
-        state = conditioned(target, kernel, parameters[None, :], active[None, :])
-        sites = Sites(to_host(target.site_precision), to_host(target.site_shift))
-        return Conditioned(state.coefficients[0, :], state.root[0, :, :], np.nan, sites)
-    else:
-        smooth = kernel.evaluate(theta, target.X, mask)
-        prior = DensePrior(with_diagonal(smooth.value[0, :, :], extra))
+        extra = float(np.exp(parameters[-1])) + target.nugget
+        theta, mask = parameters[None, :-1], active[None, :]
+        features = Features(kernel, theta, rows.X, target.points(active), mask)
+        low_rank = LowRankPrior(features, extra)
+        if problem.method == "exact":
+            return _given_sites(low_rank, rows)
+        return condition_prior(problem, likelihood, low_rank)
     if problem.method == "exact":
-        return _given_sites(prior, target)
+        state = conditioned(rows, kernel, parameters[None, :], active[None, :])
+        return Conditioned(state.coefficients[0, :], state.root[0, :, :], np.nan, _sites(rows))
+    prior = submodel_prior(problem, target, kernel, parameters, active, learn)
     return condition_prior(problem, likelihood, prior)
 
 
-def conditioned_together(targets: Targets, projections: Sequence[Projection]) -> Lanewise:
-    """Condition submodels of Gaussian targets, each on the sites of its own, in one batch."""
-    X = targets.X
+def submodel_prior(
+    problem: Problem,
+    target: Target,
+    kernel: Kernel,
+    parameters: Host,
+    active: NDArray[np.bool_],
+    learn: Objective,
+) -> DensePrior:
+    """Return the prior covariance of a submodel at all rows; arguments as for the conditioning."""
+    extra = float(np.exp(parameters[-1]))
+    smooth = kernel.evaluate(parameters[None, :-1], target.X, active[None, :])
+    K = smooth.value[0, :, :]
+    twins = problem.twins if learn.rows else None
+    if twins is None:
+        return DensePrior(with_diagonal(K, extra + target.nugget))
+    together = twins.label[:, None] == twins.label[None, :]
+    return DensePrior(with_diagonal(K + like(extra * together, K), target.nugget))
+
+
+def conditioned_together(
+    problem: Problem, targets: Targets, projections: Sequence[Projection], learn: Objective
+) -> tuple[Array, Lanewise]:
+    """Condition submodels of Gaussian targets, each on the sites of its own, in one batch.
+
+    Returns
+    -------
+    array `(n, d)`, Conditioned
+        The rows they are conditioned on, and what predictions are made of.
+    """
+    held = targets.left_out if learn.rows else targets
+    X = held.X
     parameters = like(np.stack([one.parameters for one in projections]), X)
     masks = namespace(X).asarray(np.stack([one.active for one in projections]), device=X.device)
-    return conditioned(targets.each, projections[0].kernel, parameters, masks)
+    return X, conditioned(held.group.each, projections[0].kernel, parameters, masks)
 
 
-def _given_sites(prior: Prior, target: Target) -> Conditioned:
+def _sites(rows: Target | LeftOut) -> Sites:
+    return Sites(to_host(rows.site_precision), to_host(rows.site_shift))
+
+
+def _given_sites(prior: Prior, rows: Target | LeftOut) -> Conditioned:
     """Condition a prior on sites that are known."""
-    sites = Sites(to_host(target.site_precision), to_host(target.site_shift))
+    sites = _sites(rows)
     given = prior.given(sites)
     if given is None:
         raise np.linalg.LinAlgError("the covariance of a submodel is not positive definite")

@@ -55,8 +55,9 @@ from gpproj.linalg import (
     to_host,
     transpose,
 )
-from gpproj.projection.values import Value
-from gpproj.reference import Held, Lanes, Target, Targets
+from gpproj.projection.leave_one_out import leave_one_out, predicted
+from gpproj.projection.values import Derivative, Value
+from gpproj.reference import Held, Lanes, LeftOut, LeftOutLanes, Target, Targets
 
 RECORDED = 2**27
 """Numbers in the covariances of batches that are worth recording on a device: with more, or with a
@@ -68,16 +69,39 @@ def posterior_divergence(target: Held, kernel: Kernel, parameters: Host, mask: M
     return _evaluate(target, kernel, parameters, mask, _value)
 
 
-def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+def posterior_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the slope of E in the relevance of every input, in or out, `(b, d)`."""
-    smooth, diagonal = _prior(target, kernel, parameters, mask)
-    found = _divergence(target, smooth, diagonal)
-    return to_host(smooth.slopes(in_row_order(found.G)))
+    return _slopes(_divergence, target, kernel, parameters, mask)
 
 
 def negative_evidence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
     """Return -2 log evidence of the submodel, up to a constant, and its gradient."""
     return _evaluate(target, kernel, parameters, mask, _evidence_value)
+
+
+def evidence_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return its slope in the relevance of every input, in or out, `(b, d)`."""
+    return _slopes(_evidence, target, kernel, parameters, mask)
+
+
+def left_out_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+    """Return the divergence between leave-one-out predictions and its gradient."""
+    return _evaluate(target, kernel, parameters, mask, _left_out_gradient)
+
+
+def left_out_slopes(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return its slope in the relevance of every input, in or out, `(b, d)`."""
+    return _slopes(leave_one_out, target, kernel, parameters, mask)
+
+
+def loo_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the divergence between leave-one-out predictions alone, `(b,)`."""
+    return _numbers(target, kernel, parameters, mask, _left_out_number)
+
+
+def left_out_means(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the means that every row is predicted with from the others, `(b, u)`."""
+    return to_host(predicted(target, *_prior(target, kernel, parameters, mask)).mean)
 
 
 def projection_error(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -86,11 +110,16 @@ def projection_error(target: Held, kernel: Kernel, parameters: Host, mask: Mask)
     delta = KL( N(mu, Sigma) || N(mu', Sigma') ),
     mu' = K_smooth b,   Sigma' = K - K_smooth R K_smooth
     """
-    errors = np.empty(parameters.shape[0])
+    return _numbers(target, kernel, parameters, mask, _errors)
+
+
+def _numbers(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
+    """Return the one number that some work has for every lane, `(b,)`."""
+    numbers = np.empty(parameters.shape[0])
     for batch in _batches(target, parameters):
-        told = _told(target.at(batch), kernel, parameters[batch], mask[batch], _errors)
-        errors[batch] = told[:, 0]
-    return errors
+        told = _told(target.at(batch), kernel, parameters[batch], mask[batch], work)
+        numbers[batch] = told[:, 0]
+    return numbers
 
 
 def _errors(target: One, kernel: Kernel, parameters: Array, mask: Array) -> Array:
@@ -123,12 +152,12 @@ class Conditioned(NamedTuple):
     """`(b,)`."""
 
 
-def conditioned(target: One, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
+def conditioned(target: Rows, kernel: Kernel, parameters: Host, mask: Mask) -> Conditioned:
     """Condition submodels on the sites of the target, for all lanes at once."""
     return _conditioned(target, *_prior(target, kernel, parameters, mask))
 
 
-def _conditioned(target: One, smooth: Evaluation, diagonal: Array) -> Conditioned:
+def _conditioned(target: Rows, smooth: Evaluation, diagonal: Array) -> Conditioned:
     factor = _site_factor(target, smooth, diagonal)
     M = inverse_root(factor, overwrite=True)  # B^-1 = M'M
     z = transpose(M) @ (M @ target.site_target[..., None])
@@ -139,20 +168,16 @@ def _conditioned(target: One, smooth: Evaluation, diagonal: Array) -> Conditione
 One: TypeAlias = Target | Lanes
 """Arrays of the target: of all lanes, or with one row for each lane."""
 
-Differentiate: TypeAlias = "Callable[[One, Evaluation, Array], _Derivative]"
+Rows: TypeAlias = One | LeftOut | LeftOutLanes
+"""The same of anything that has rows and sites."""
 
-Work: TypeAlias = Callable[[One, Kernel, Array, Array], Array]
+Differentiate: TypeAlias = Callable[[Any, Evaluation, Array], Derivative]
+
+Work: TypeAlias = Callable[[Any, Kernel, Array, Array], Array]
 """From parameters and masks, beside the target's arrays, to numbers of every lane."""
 
 
-class _Derivative(NamedTuple):
-    value: Array
-    G: Array
-    """`(b, n, n)`, the derivative with respect to K."""
-    failed: Array
-
-
-def _divergence(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative:
+def _divergence(target: One, smooth: Evaluation, diagonal: Array) -> Derivative:
     """Return E and its derivative in K."""
     if not is_numpy(target.X):
         return _divergence_on_device(target, smooth, diagonal)
@@ -163,10 +188,10 @@ def _divergence(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative
     G = subtract_outer(G, a)
     G -= evidence.G
     value = trace + log_det + target.constant - evidence.value
-    return _Derivative(value, G, failed | evidence.failed)
+    return Derivative(value, G, failed | evidence.failed)
 
 
-def _divergence_on_device(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative:
+def _divergence_on_device(target: One, smooth: Evaluation, diagonal: Array) -> Derivative:
     """Return the same in few and large steps: as many lanes more take hardly longer there."""
     lanes = int(diagonal.shape[0])
     found = inverses(
@@ -182,7 +207,7 @@ def _divergence_on_device(target: One, smooth: Evaluation, diagonal: Array) -> _
     xp = namespace(G)
     G = minus_product(G, xp.stack([a, b], axis=2), xp.stack([a, -b], axis=1))
     value = trace + log_det + target.constant - (site_log_det + along(z, target.site_target))
-    return _Derivative(value, G, failed | also)
+    return Derivative(value, G, failed | also)
 
 
 def _pulled(target: One, K_inverse: Array) -> tuple[Array, Array, Array]:
@@ -196,7 +221,7 @@ def _pulled(target: One, K_inverse: Array) -> tuple[Array, Array, Array]:
     return trace, a, subtract_gram(K_inverse, P)
 
 
-def _evidence(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative:
+def _evidence(target: One, smooth: Evaluation, diagonal: Array) -> Derivative:
     """Return `log|B| + u'B^-1 u` and its derivative in K, `R - b b'`."""
     factor = _site_factor(target, smooth, diagonal)
     log_det = log_determinant(factor)
@@ -204,10 +229,10 @@ def _evidence(target: One, smooth: Evaluation, diagonal: Array) -> _Derivative:
     z = times_vector(B_inverse, target.site_target)
     value = log_det + along(z, target.site_target)
     B_inverse *= target.site_scale
-    return _Derivative(value, subtract_outer(B_inverse, target.site_root * z), factor.failed)
+    return Derivative(value, subtract_outer(B_inverse, target.site_root * z), factor.failed)
 
 
-def _prior(target: One, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Evaluation, Array]:
+def _prior(target: Rows, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Evaluation, Array]:
     """Return K_smooth and the diagonal `extra + eps` that completes K, `(b, 1)`."""
     X, theta = target.X, parameters[:, :-1]
     own = X.ndim == 3
@@ -215,7 +240,7 @@ def _prior(target: One, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[E
     return smooth, like(exponential(parameters[:, -1:]) + target.nugget, target.X)
 
 
-def _site_factor(target: One, smooth: Evaluation, diagonal: Array) -> Factor:
+def _site_factor(target: Rows, smooth: Evaluation, diagonal: Array) -> Factor:
     """Factorise `B = I + tau^1/2 K tau^1/2`."""
     return cholesky(smooth.value, 1.0 + diagonal * target.site_precision, target.site_scale)
 
@@ -238,8 +263,23 @@ def _evaluate(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: 
     return Value(value, gradient)
 
 
+def _slopes(
+    differentiate: Differentiate, target: Rows, kernel: Kernel, parameters: Host, mask: Mask
+) -> Host:
+    """Return the slopes of an objective in the relevance of every input, in or out, `(b, d)`."""
+    smooth, diagonal = _prior(target, kernel, parameters, mask)
+    found = differentiate(target, smooth, diagonal)
+    return to_host(smooth.slopes(in_row_order(found.G)))
+
+
+def _left_out_number(target: Any, kernel: Kernel, parameters: Array, mask: Array) -> Array:
+    """Return the divergence between leave-one-out predictions, `(b, 1)`."""
+    found = predicted(target, *_prior(target, kernel, parameters, mask))
+    return _infinite(found.failed, found.compared.value)[:, None]
+
+
 def _differentiated(
-    differentiate: Differentiate, target: One, kernel: Kernel, parameters: Array, mask: Array
+    differentiate: Differentiate, target: Rows, kernel: Kernel, parameters: Array, mask: Array
 ) -> Array:
     """Return value and gradient of all lanes, `(b, 1 + p)`."""
     smooth, diagonal = _prior(target, kernel, parameters, mask)
@@ -253,6 +293,7 @@ def _differentiated(
 
 _value = partial(_differentiated, _divergence)
 _evidence_value = partial(_differentiated, _evidence)
+_left_out_gradient = partial(_differentiated, leave_one_out)
 
 
 def _told(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
@@ -261,10 +302,10 @@ def _told(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work
     On a device there is one transfer to it and one back, and lanes whose covariance cannot be
     factorised as it stands are done again with more patience.
     """
-    if isinstance(target, Target) and is_numpy(target.X):
-        told: Host = work(target, kernel, parameters, mask)
-        return told
-    if isinstance(target, Target):
+    if not isinstance(target, Targets):
+        if is_numpy(target.X):
+            told: Host = work(target, kernel, parameters, mask)
+            return told
         target.prepare()
     with hopeful():
         told = _on_device(target, kernel, parameters, mask, work)
@@ -283,7 +324,7 @@ def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work:
         inputs.append(target.owner)
 
     def whole(theta: Array, own: Array, *owner: Array) -> Array:
-        held = target.each.take(*owner) if isinstance(target, Targets) else target
+        held = target.take(*owner) if isinstance(target, Targets) else target
         return work(held, kernel, theta, own)
 
     numbers = parameters.shape[0] * int(X.shape[-2]) ** 2

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,8 @@ from gpproj.execute import ask
 from gpproj.linalg import Host
 from gpproj.optimise import State, advance, begin, joined
 from gpproj.projection.family import Family
-from gpproj.projection.objective import (
-    negative_evidence,
-    posterior_divergence,
-    projection_error,
-)
-from gpproj.reference import Companies, Held, go_together
-
-Learn = Literal["projection", "marginal_likelihood"]
-
-OBJECTIVES = {"projection": posterior_divergence, "marginal_likelihood": negative_evidence}
-"""What each way of learning minimises."""
+from gpproj.projection.objective import Criterion, Objective
+from gpproj.reference import Groups, Held, Target, Targets, go_together
 
 VALUE_TOLERANCE = 1e-7
 """Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100."""
@@ -39,22 +30,28 @@ MEMORY = 20
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """E (or -2 log evidence) less 2 log prior, to be minimised."""
+    """An objective less the log prior of its parameters, to be minimised."""
 
-    target: Held
+    target: Target | Targets
     family: Family
     masks: NDArray[np.bool_]
     """The inputs of every lane, `(b, d)`."""
-    learn: Learn = "projection"
+    learn: Objective
 
     def __call__(self, parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
         """Return value and gradient for some of the lanes, `(a,)` and `(a, p)`."""
-        target, masks, family = self.target.at(lanes), self.masks[lanes], self.family
-        value, gradient = OBJECTIVES[self.learn](target, family.kernel, parameters, masks)
+        masks, family = self.masks[lanes], self.family
+        held = self.compared_with.at(lanes)
+        value, gradient = self.learn.value(held, family.kernel, parameters, masks)
         if family.log_prior is None:
             return value, gradient
-        prior = family.log_prior(parameters, masks)
-        return value - 2.0 * prior.value, gradient - 2.0 * prior.gradient
+        prior, weight = family.log_prior(parameters, masks), self.learn.prior_weight
+        return value - weight * prior.value, gradient - weight * prior.gradient
+
+    @cached_property
+    def compared_with(self) -> Held:
+        """What of the target the objective looks at."""
+        return self.learn.compared_with(self.target)
 
     def at(self, lanes: NDArray[np.intp]) -> Goal:
         """Return the goal of some of the lanes."""
@@ -71,15 +68,18 @@ class Goal:
         moved: State = ask(_advanced, _Run(self, state, further), int(further.max(initial=0)))
         return moved
 
-    def errors(self, parameters: Host) -> Host:
-        """Return the projection errors at parameters of each lane, `(b,)`."""
-        errors: Host = ask(_errors, _Point(self, parameters))
-        return errors
+    def divergences(self, parameters: Host, values: Host) -> Host:
+        """Return the objective without the prior, `(b,)`, of parameters whose value is known."""
+        if self.family.log_prior is None:
+            return values
+        prior = self.family.log_prior(parameters, self.masks)
+        return values + self.learn.prior_weight * prior.value
 
-    def divergences(self, parameters: Host) -> Host:
-        """Return E at parameters of each lane, `(b,)`."""
-        divergences: Host = ask(_divergences, _Point(self, parameters))
-        return divergences
+    def figures(self, criterion: Criterion, parameters: Host) -> Host:
+        """Return what a criterion says of parameters of each lane, `(b,)`."""
+        asked = _Figure(self, parameters, criterion)
+        figures: Host = ask(_figures, asked, criterion.name)
+        return figures
 
 
 class _Run(NamedTuple):
@@ -93,11 +93,17 @@ class _Point(NamedTuple):
     parameters: Host
 
 
-Question = TypeVar("Question", _Run, _Point)
+class _Figure(NamedTuple):
+    goal: Goal
+    parameters: Host
+    criterion: Criterion
+
+
+Question = TypeVar("Question", _Run, _Point, _Figure)
 Told = TypeVar("Told")
 
 
-def _begun(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[State]:
+def _begun(questions: Sequence[_Point], kept: dict[str, Groups]) -> list[State]:
     def answer(goal: Goal, own: Sequence[_Point]) -> list[State]:
         sides = zip(*(_of_each_lane(one) for one in own), strict=True)
         starts = np.concatenate([one.parameters for one in own])
@@ -113,7 +119,7 @@ def _of_each_lane(one: _Point) -> list[Host]:
     return [np.broadcast_to(side, one.parameters.shape) for side in one.goal.family.bounds]
 
 
-def _advanced(questions: Sequence[_Run], kept: dict[str, Companies]) -> list[State]:
+def _advanced(questions: Sequence[_Run], kept: dict[str, Groups]) -> list[State]:
     def answer(goal: Goal, own: Sequence[_Run]) -> list[State]:
         further = np.concatenate([one.iterations for one in own])
         state = advance(goal, joined([one.state for one in own]), further)
@@ -124,21 +130,13 @@ def _advanced(questions: Sequence[_Run], kept: dict[str, Companies]) -> list[Sta
     return _batched(left, kept, answer)
 
 
-def _errors(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[Host]:
-    return _batched(questions, kept, partial(_at_points, projection_error))
+def _figures(questions: Sequence[_Figure], kept: dict[str, Groups]) -> list[Host]:
+    def answer(goal: Goal, own: Sequence[_Figure]) -> list[Host]:
+        parameters = np.concatenate([one.parameters for one in own])
+        found = own[0].criterion(goal.target, goal.family.kernel, parameters, goal.masks)
+        return np.split(found, np.cumsum([len(one.parameters) for one in own])[:-1])
 
-
-def _divergences(questions: Sequence[_Point], kept: dict[str, Companies]) -> list[Host]:
-    def divergence(*at: Any) -> Host:
-        return posterior_divergence(*at).value
-
-    return _batched(questions, kept, partial(_at_points, divergence))
-
-
-def _at_points(measure: Callable[..., Host], goal: Goal, own: Sequence[_Point]) -> list[Host]:
-    parameters = np.concatenate([one.parameters for one in own])
-    found = measure(goal.target, goal.family.kernel, parameters, goal.masks)
-    return np.split(found, np.cumsum([len(one.parameters) for one in own])[:-1])
+    return _batched(questions, kept, answer)
 
 
 def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
@@ -152,7 +150,7 @@ def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
 
 def _batched(
     questions: Sequence[Question],
-    kept: dict[str, Companies],
+    kept: dict[str, Groups],
     answer: Callable[[Goal, Sequence[Question]], Sequence[Told]],
 ) -> list[Told]:
     """Answer questions in as few batches as their goals allow."""
@@ -172,15 +170,16 @@ def _alike(goal: Goal, first: Goal) -> bool:
     return (
         goal.learn == first.learn
         and go_together(goal.target, first.target)
+        and go_together(goal.compared_with, first.compared_with)
         and goal.family.alike(first.family)
     )
 
 
-def _joined(goals: Sequence[Goal], kept: dict[str, Companies]) -> Goal:
+def _joined(goals: Sequence[Goal], kept: dict[str, Groups]) -> Goal:
     """Return goals as one, their lanes one after the other."""
     first = goals[0]
     if len(goals) == 1:
         return first
-    companies = kept.setdefault("companies", Companies())
-    target = companies.of([one.target for one in goals], [len(one.masks) for one in goals])
+    groups = kept.setdefault("groups", Groups())
+    target = groups.of([one.target for one in goals], [len(one.masks) for one in goals])
     return replace(first, target=target, masks=np.concatenate([one.masks for one in goals]))

@@ -22,7 +22,6 @@ import numpy as np
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host, one_blas_thread, to_host
-from gpproj.projection.family import PRIOR
 from gpproj.projection.irls import best_start, irls
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import LinearDraws, LinearPredictive, LinearReference
@@ -30,7 +29,7 @@ from gpproj.reference import LinearDraws, LinearPredictive, LinearReference
 COLLINEAR = 1e-10
 """Part of a column, relative to its length, that is rounding where others explain the rest."""
 
-USUAL: dict[str, Any] = {"learn": "projection", "prior": PRIOR, "clusters": "draws"}
+USUAL: dict[str, Any] = {"learn": "loo", "prior": "auto", "clusters": "draws"}
 """Values of options, beside None, that ask for nothing else than what is done."""
 
 
@@ -147,6 +146,7 @@ def project_draws(
     error = float(linear.weights @ errors)
     return LinearSubmodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
+        loo_divergence=np.nan,
         posterior_kl=error,
         projection_error=error,
         converged=converged,

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Iterable
+from typing import Any
 
 from gpproj.execute import check_jobs
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
 from gpproj.projection.clusters import project_clusters
-from gpproj.projection.family import PRIOR, Family, family_of
-from gpproj.projection.goal import OBJECTIVES, Learn
+from gpproj.projection.family import family_of
 from gpproj.projection.linear import project_linear, refuse_options
-from gpproj.projection.solving import (
-    Place,
-    Projection,
-    grow,
-    masks_of,
-    solve,
-    solve_null,
-)
+from gpproj.projection.objective import Learn, check_criterion, check_learn
+from gpproj.projection.problems import problems_of
+from gpproj.projection.projector import Projector, mask_of
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 
@@ -29,9 +22,9 @@ from gpproj.reference import Clusters, LinearReference, Reference, check_cluster
 def project(
     reference: Reference,
     inputs: Iterable[str | int],
-    learn: Learn = "projection",
+    learn: Learn = "loo",
     *,
-    prior: PriorLike = PRIOR,
+    prior: PriorLike = "auto",
     clusters: Clusters = None,
     kernel: Kernel | None = None,
     n_jobs: int | None = 1,
@@ -43,12 +36,13 @@ def project(
     reference : Reference
     inputs : iterable of str or int
         Names or positions; an empty list is the null model.
-    learn : {"projection", "marginal_likelihood"}
-        Learn the submodel's hyperparameters from the reference's posterior, or from the data alone
-        with the reference's noise variance.
-    prior : {"weak", "log-uniform"}, mapping or None
+    learn : {"loo", "projection", "marginal_likelihood"}
+        How the submodel's hyperparameters are learned: so that it predicts single rows from the
+        others as the reference does, so that its posterior is close to the reference's as in the
+        paper, or from the data alone with the reference's noise variance.
+    prior : {"auto", "weak", "reference", "log-uniform"}, mapping or None
         Of the submodel's hyperparameters: its log density joins the objective, see `gpproj.priors`.
-        None is the paper's projection.
+        "auto" is none for `learn="loo"` and the weak one otherwise; None is the paper's projection.
     clusters : int, "draws" or None
         How many Gaussian processes the submodel is a mixture of, where the reference has posterior
         draws: that many clusters of draws that predict alike, each projected by itself, or every
@@ -72,7 +66,7 @@ def project(
     >>> sub = gpproj.project(ref, ["x1", "x2"])
     >>> sub.inputs
     ('x1', 'x2')
-    >>> sub.projection_error < gpproj.project(ref, []).projection_error
+    >>> sub.loo_divergence < gpproj.project(ref, []).loo_divergence
     True
     """
     check_learn(learn)
@@ -82,63 +76,37 @@ def project(
         refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
         return project_linear(reference, inputs)
     positions = reference.training.positions(inputs)
-    family = family_of(reference, kernel, prior)
     with one_blas_thread():
-        found = project_positions(reference, family, positions, learn)
-        return project_clusters(reference, family, found, positions, clusters, learn, n_jobs)
+        projector = projector_of(reference, learn, None, prior, kernel)
+        found = projector.project([mask_of(positions, projector.d)])[0]
+        problems = problems_of(projector, found)
+        return project_clusters(reference, projector, found, positions, clusters, n_jobs, problems)
 
 
-def project_positions(
+def projector_of(
     reference: Reference,
-    family: Family,
-    positions: tuple[int, ...],
-    learn: Learn = "projection",
-    parent: Projection | None = None,
-    warm: Place | None = None,
-) -> Projection:
-    """Return the projection onto inputs given by position; constant inputs are never used."""
-    return project_subsets(reference, family, [positions], learn, parent, warm)[0]
-
-
-def project_subsets(
-    reference: Reference,
-    family: Family,
-    subsets: Sequence[tuple[int, ...]],
-    learn: Learn = "projection",
-    parent: Projection | None = None,
-    warm: Place | None = None,
-) -> list[Projection]:
-    """Return the projections onto several sets of inputs, all in one batch.
+    learn: Learn = "loo",
+    criterion: Any = None,
+    prior: PriorLike = "auto",
+    kernel: Kernel | None = None,
+) -> Projector:
+    """Return the projector of a reference.
 
     Parameters
     ----------
     reference : Reference
-    family : Family
-    subsets : sequence of tuples of int
-    learn : {"projection", "marginal_likelihood"}
-    parent : Projection, optional
-        A submodel on fewer inputs: where they start from, if it is of the same family.
-    warm : Place, optional
-        One more start, as for `solve`.
+    learn : {"loo", "projection", "marginal_likelihood"}
+    criterion : {"loo_divergence", "projection_error"}, optional
+        What submodels are compared by; what suits the way of learning when left out.
+    prior : {"auto", "weak", "reference", "log-uniform"}, mapping or None
+    kernel : Kernel, optional
+        Structure of the submodels' covariance; the reference's when left out.
     """
-    target = reference.target
-    asked = masks_of(subsets, reference.training.d)
-    masks = asked & np.asarray(reference.training.varying)
-    some = masks.any(axis=1)
-    if parent is not None and parent.kernel == family.kernel:
-        found = iter(grow(target, family, masks[some], parent, learn))
-    else:
-        found = iter(solve(target, family, masks[some], learn, parent, warm) if some.any() else [])
-    null = None if some.all() else solve_null(target, family, learn)
-    every = [next(found) if one else null for one in some]
-    return [
-        one._replace(inputs=mask)
-        for one, mask in zip(every, asked, strict=True)
-        if one is not None  # which none of them is
-    ]
-
-
-def check_learn(learn: str) -> None:
-    """Refuse ways of learning that do not exist."""
-    if learn not in OBJECTIVES:
-        raise ValueError(f"learn must be one of {', '.join(OBJECTIVES)}; got {learn!r}")
+    objective = check_learn(learn)
+    named: Any = objective.prior if isinstance(prior, str) and prior == "auto" else prior
+    return Projector(
+        target=reference.target,
+        family=family_of(reference, kernel, named),
+        learn=objective,
+        criterion=check_criterion(criterion, objective),
+    )

@@ -19,8 +19,8 @@ rs being row sums. The evidence of the sites is that of targets with precisions 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,9 @@ from gpproj.linalg import (
     to_host,
     transpose,
 )
+from gpproj.projection.sparse_leave_one_out import LeftOutDivergence
 from gpproj.projection.values import Value
-from gpproj.reference import Target
+from gpproj.reference import LeftOut, Target
 
 
 def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
@@ -59,12 +60,47 @@ def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Ma
     return _evaluate(target, kernel, parameters, mask, _SiteEvidence)
 
 
-def relevance_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+def left_out_divergence(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+    """Return the divergence between leave-one-out predictions and its gradient."""
+    return _evaluate(target, kernel, parameters, mask, LeftOutDivergence)
+
+
+def loo_divergence(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the divergence between leave-one-out predictions alone, `(b,)`."""
+    return left_out_divergence(target, kernel, parameters, mask).value
+
+
+def left_out_means(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the means that every row is predicted with from the others, `(b, u)`."""
+    means = np.empty((len(mask), int(target.X.shape[0])))
+    for lanes in _lanes(target, mask):
+        features, extra = _prior(target, kernel, parameters[lanes], mask[lanes])
+        means[lanes] = to_host(LeftOutDivergence(target, features, extra).mean)
+    return means
+
+
+def posterior_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the slope of E in the relevance of every input, in or out, `(b, d)`."""
+    return _slopes(target, kernel, parameters, mask, _Divergence)
+
+
+def evidence_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the same of -2 log evidence."""
+    return _slopes(target, kernel, parameters, mask, _SiteEvidence)
+
+
+def left_out_slopes(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the same of the divergence between leave-one-out predictions."""
+    return _slopes(target, kernel, parameters, mask, LeftOutDivergence)
+
+
+def _slopes(
+    target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask, objective: Objective
+) -> Host:
     slopes = []
     for lanes in _lanes(target, mask):
         features, extra = _prior(target, kernel, parameters[lanes], mask[lanes])
-        found, total = _Divergence(target, features, extra), features.slopes()
+        found, total = objective(target, features, extra), features.slopes()
         for rows in features.blocks():
             G_Phi, diagonal = found.derivative(rows)
             total.add(rows, G_Phi, diagonal, diagonal)
@@ -214,12 +250,15 @@ class _Divergence:
         return G_Phi - site_Phi, diagonal - site_diagonal
 
 
+Rowwise: TypeAlias = Target | LeftOut
+"""What has rows and sites, and inducing points."""
+
+Objective: TypeAlias = Callable[[Any, Features, Array], Any]
+"""One of the classes that know a value, and its derivative row by row."""
+
+
 def _evaluate(
-    target: Target,
-    kernel: Kernel,
-    parameters: Host,
-    mask: Mask,
-    objective: type[_Divergence] | type[_SiteEvidence],
+    target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask, objective: Objective
 ) -> Value:
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
@@ -235,11 +274,7 @@ def _evaluate(
 
 
 def _told(
-    target: Target,
-    kernel: Kernel,
-    parameters: Host,
-    mask: Mask,
-    objective: type[_Divergence] | type[_SiteEvidence],
+    target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask, objective: Objective
 ) -> Host:
     """Return value and gradient of some lanes, `(b, 1 + p)`: one transfer from a device."""
     features, extra = _prior(target, kernel, parameters, mask)
@@ -254,7 +289,7 @@ def _told(
     return to_host(xp.concat([value[:, None], total.total(), slope[:, None]], axis=1))
 
 
-def _prior(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Features, Array]:
+def _prior(target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask) -> tuple[Features, Array]:
     """Return Phi of a batch, and `extra + eps`, `(b, 1)`."""
     X = target.X
     xp = namespace(X)
@@ -266,7 +301,7 @@ def _prior(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> tupl
     return Features(kernel, theta, X, Z, mask), extra
 
 
-def _lanes(target: Target, mask: Mask) -> Iterator[NDArray[np.intp]]:
+def _lanes(target: Rowwise, mask: Mask) -> Iterator[NDArray[np.intp]]:
     """Go through the lanes: one at a time on a processor, those with as many points on a device."""
     if is_numpy(target.X):
         return iter(np.arange(len(mask))[:, None])

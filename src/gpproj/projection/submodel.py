@@ -10,13 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpproj.data import Columns, new_inputs
-from gpproj.inference import Conditioned, Problem
+from gpproj.inference import Problem
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, namespace
 from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
-from gpproj.projection.conditioning import condition_on_data, conditioned_together
-from gpproj.projection.solving import Projection
+from gpproj.projection.conditioning import (
+    condition_on_data,
+    conditioned_together,
+    conditioning_rows,
+)
+from gpproj.projection.objective import Objective
+from gpproj.projection.projector import Figures, Projection
 from gpproj.reference import Reference, Share, Targets
 
 
@@ -44,7 +49,9 @@ class Submodel(Predictive):
     posterior_kl: float
     """The divergence from the reference's posterior that the projection minimises."""
     projection_error: float
-    """The predictive divergence from the reference, by which submodels are compared."""
+    """The divergence from the reference of what it predicts at the training rows: the paper's."""
+    loo_divergence: float
+    """The divergence between predictions of single rows from the others, summed over the rows."""
     converged: bool
     """Whether the optimisation ended at an optimum."""
     evaluations: int
@@ -53,6 +60,8 @@ class Submodel(Predictive):
     """Names and scaling of all inputs of the reference."""
     parts: tuple[Part, ...]
     """The conditioned processes, on the model's scale: one for each cluster of the draws."""
+    problems: tuple[str, ...] = ()
+    """What may be wrong with it, in sentences; empty if nothing was seen."""
 
     @property
     def kernel(self) -> Kernel:
@@ -122,11 +131,14 @@ class Submodel(Predictive):
         """Name the inputs and what was lost."""
         named = ", ".join(self.inputs) if self.inputs else "no inputs"
         warning = "" if self.converged else ", not converged"
-        return f"Submodel({named}; projection error={self.projection_error:.4g}{warning})"
+        return f"Submodel({named}; divergence={self.loo_divergence:.4g}{warning})"
 
 
 def submodel_of(
-    reference: Reference, positions: tuple[int, ...], parts: Sequence[tuple[Projection, Part]]
+    reference: Reference,
+    positions: tuple[int, ...],
+    parts: Sequence[tuple[Projection, Part]],
+    problems: tuple[str, ...] = (),
 ) -> Submodel:
     """Return the mixture of projected clusters; what it lost is their weighted mean.
 
@@ -136,20 +148,19 @@ def submodel_of(
     positions : tuple of int
         Inputs, in the order the user knows them.
     parts : sequence of (Projection, Part)
-        One for each cluster of the reference's draws.
+        One for each cluster of the reference's draws; the projections have their figures.
+    problems : tuple of str
     """
-
-    def mean(field: str) -> float:
-        return float(sum(part.weight * getattr(found, field) for found, part in parts))
-
+    figures = np.array([found.figures for found, _ in parts])
+    weights = np.array([part.weight for _, part in parts])
     return Submodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
-        posterior_kl=mean("posterior_kl"),
-        projection_error=mean("projection_error"),
+        **Figures(*(weights @ figures).tolist())._asdict(),
         converged=all(found.converged for found, _ in parts),
         evaluations=sum(found.evaluations for found, _ in parts),
         data_columns=reference.training.columns,
         parts=tuple(part for _, part in parts),
+        problems=problems,
     )
 
 
@@ -159,6 +170,7 @@ def parts_of(
     targets: Targets | None,
     projections: Sequence[Projection],
     positions: tuple[int, ...],
+    learn: Objective,
 ) -> list[Part]:
     """Condition learned submodels on the data and keep what prediction needs.
 
@@ -173,32 +185,42 @@ def parts_of(
         One for each of them.
     positions : tuple of int
         Inputs, in the order the user knows them.
+    learn : Objective
+        How they were learned.
     """
     pairs = list(zip(shares, projections, strict=True))
-    own: Iterable[tuple[Array, Array]]
+    own: Iterable[tuple[Array, Array, Array]]
     if targets is not None and problem.method == "exact":
-        given, xp = conditioned_together(targets, projections), namespace(targets.X)
+        X, given = conditioned_together(problem, targets, projections, learn)
+        xp = namespace(targets.X)
         # Copied: a view would keep, and pickle, those of all parts.
         both = zip(given.coefficients, given.root, strict=True)
-        own = ((xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
+        own = ((X, xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
     else:
-        states = (_given(problem, share, one) for share, one in pairs)
-        own = ((state.coefficients, state.root) for state in states)
+        own = (_given(problem, share, one, learn) for share, one in pairs)
     return [
         _part(share, one, positions, *made) for (share, one), made in zip(pairs, own, strict=True)
     ]
 
 
-def _given(problem: Problem, share: Share, one: Projection) -> Conditioned:
-    return condition_on_data(
-        problem, share.likelihood, share.target, one.kernel, one.parameters, one.active
+def _given(
+    problem: Problem, share: Share, one: Projection, learn: Objective
+) -> tuple[Array, Array, Array]:
+    """Return the points that predictions go through, their coefficients and root."""
+    target = share.target
+    state = condition_on_data(
+        problem, share.likelihood, target, one.kernel, one.parameters, one.active, learn
     )
+    rows = conditioning_rows(problem, target, learn)
+    support = rows.X if target.inducing is None else target.points(one.active)
+    return support, state.coefficients, state.root
 
 
 def _part(
     share: Share,
     projection: Projection,
     positions: tuple[int, ...],
+    support: Array,
     coefficients: Array,
     root: Array,
 ) -> Part:
@@ -206,7 +228,6 @@ def _part(
     extra = float(np.exp(projection.parameters[-1]))
     kernel = projection.kernel.with_log_parameters(projection.parameters[:-1], d)
     small = kernel.restricted(positions, d)
-    support = target.X if target.inducing is None else target.points(projection.active)
     xp = namespace(support)
     chosen = xp.asarray(positions, dtype=xp.int64, device=support.device)
     predictor = LatentPredictor(

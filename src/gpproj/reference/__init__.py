@@ -7,22 +7,33 @@ from gpproj.reference.conjugate import sample_linear
 from gpproj.reference.draws import Clusters, Draws, check_clusters
 from gpproj.reference.fitting import fit
 from gpproj.reference.foreign import ForeignReference, Shrinkage, from_draws, from_moments
-from gpproj.reference.lanes import Companies, Held, Lanes, Targets, go_together, side_by_side
+from gpproj.reference.lanes import (
+    Groups,
+    Held,
+    Lanes,
+    LeftOutLanes,
+    Targets,
+    go_together,
+    side_by_side,
+)
 from gpproj.reference.linear import LinearReference, from_linear_draws
 from gpproj.reference.linear_draws import Aim, LinearDraws, LinearPredictive, Link, refuse_saving
 from gpproj.reference.model import Reference
 from gpproj.reference.running import run_where
 from gpproj.reference.sampling import sample
-from gpproj.reference.target import Share, Target
+from gpproj.reference.target import LeftOut, Share, Target
+from gpproj.reference.values import Values, values_for
 
 __all__ = [
     "Aim",
     "Clusters",
-    "Companies",
     "Draws",
     "ForeignReference",
+    "Groups",
     "Held",
     "Lanes",
+    "LeftOut",
+    "LeftOutLanes",
     "LinearDraws",
     "LinearPredictive",
     "LinearReference",
@@ -32,6 +43,7 @@ __all__ = [
     "Shrinkage",
     "Target",
     "Targets",
+    "Values",
     "check_clusters",
     "condition",
     "fit",
@@ -44,4 +56,5 @@ __all__ = [
     "sample",
     "sample_linear",
     "side_by_side",
+    "values_for",
 ]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpproj.inference import (
     Latent,
     LeaveOneOut,
+    Marginals,
     Problem,
     Sites,
     conditioned,
@@ -25,6 +26,9 @@ from gpproj.linalg import Covariance, Host, like, namespace, to_host
 
 Clusters: TypeAlias = int | Literal["draws"] | None
 """How many Gaussian processes stand for the draws: one for None, one for each for "draws"."""
+
+SMOOTHED = 25
+"""Draws whose largest fifth, five of them, is a tail that can be smoothed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +88,7 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
     those of Gaussian noise with its mean variance, or averages of the draws' natural parameters.
     """
     draws = draws.normalised()
-    means, sites = [], []
+    means, sites, predicted = [], [], []
     total: Covariance | None = None
     for parameters, weight in draws:
         found = posterior(problem, parameters, conditioned(problem, parameters))
@@ -92,6 +96,8 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
         within = found.latent_cov.scaled(weight)
         total = within if total is None else total.plus(within)
         sites.append(found.sites)
+        assert found.left_out is not None  # as of every process of one's own
+        predicted.append(found.left_out)
     assert total is not None  # there are draws
     xp = namespace(problem.y)
     stacked = xp.stack(means)
@@ -104,7 +110,56 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
         total.plus_outer(away.T),
         likelihood,
         mean_sites(problem, likelihood, sites, draws.weights),
+        mixed_left_out(problem, draws, predicted),
     )
+
+
+def mixed_left_out(problem: Problem, draws: Draws, predicted: Sequence[Marginals]) -> Marginals:
+    """Return the moments of every row's prediction from the others, integrated over the draws.
+
+    As in `weighted_leave_one_out`, the posterior without a row weighs draws by one over the density
+    that they predict it with. A divergence from a mixture to a Gaussian sees no more of the mixture
+    than two moments.
+
+    Parameters
+    ----------
+    problem : Problem
+    draws : Draws
+    predicted : sequence of Marginals
+        Of each draw, as `inference.left_out` has them.
+    """
+    pairs = list(zip(draws.parameters, predicted, strict=True))
+    density = np.stack([_left_out_density(problem, theta, one) for theta, one in pairs])
+    weights = np.exp(smoothed(np.log(draws.weights)[:, None] - density)[0])
+    return Marginals(
+        *mixture_moments(
+            weights,
+            np.stack([one.mean for one in predicted]),
+            np.stack([one.variance for one in predicted]),
+        )
+    )
+
+
+def mixture_moments(weights: Host, mean: Host, variance: Host) -> tuple[Host, Host]:
+    """Return mean and variance of mixtures, `(n,)` each, of parts and weights `(s, n)`."""
+    centre = np.sum(weights * mean, axis=0)
+    return centre, np.sum(weights * (variance + (mean - centre) ** 2), axis=0)
+
+
+def _left_out_density(problem: Problem, parameters: Host, predicted: Marginals) -> Host:
+    """Return the log density of every distinct row's targets, predicted from the others, `(u,)`."""
+    likelihood = problem.likelihood_at(parameters)
+    observed, twins = problem.observed(likelihood), problem.twins
+    if problem.method == "exact":
+        y = observed.y if twins is None else twins.total(observed.y) / twins.count
+        away, variance = y - predicted.mean, predicted.variance
+        found: Host = -0.5 * (away**2 / variance + np.log(2.0 * np.pi * variance))
+        return found
+    mean, variance = predicted
+    if twins is not None:
+        mean, variance = mean[twins.label], variance[twins.label]
+    each = likelihood.log_density(observed.y, mean + observed.offset, variance)
+    return each if twins is None else twins.total(each)
 
 
 def mean_likelihood(problem: Problem, draws: Draws) -> Likelihood:
@@ -180,9 +235,7 @@ def weighted_leave_one_out(problem: Problem, draws: Draws) -> LeaveOneOut:
         found.append(tuple(to_host(part) for part in loo))
     mean, variance, log_density = (np.stack(parts) for parts in zip(*found, strict=True))
     log_weights, _ = smoothed(np.log(draws.weights)[:, None] - log_density)
-    weights = np.exp(log_weights)
-    centre = np.sum(weights * mean, axis=0)
-    spread = np.sum(weights * (variance + (mean - centre) ** 2), axis=0)
+    centre, spread = mixture_moments(np.exp(log_weights), mean, variance)
     density = np.logaddexp.reduce(log_weights + log_density, axis=0)
     return LeaveOneOut(*(like(part, problem.y) for part in (centre, spread, density)))
 
@@ -197,8 +250,12 @@ def smoothed(log_weights: Host) -> tuple[Host, Host]:
     Returns
     -------
     array `(s, n)`, array `(n,)`
-        Above about 0.7 the k of a column says that its weights cannot be trusted.
+        Above about 0.7 the k of a column says that its weights cannot be trusted. So few draws that
+        no tail can be fitted to their weights have them as they are, and an infinite k.
     """
+    if len(log_weights) < SMOOTHED:
+        total = np.logaddexp.reduce(log_weights, axis=0)
+        return log_weights - total, np.full(log_weights.shape[1], np.inf)
     from gpproj.reference.mcmc import arviz
 
     weights, k_hat = arviz().psislw(log_weights.T)

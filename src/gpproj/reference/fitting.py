@@ -21,11 +21,13 @@ from gpproj.optimise import Outcome, advance, begin
 from gpproj.priors import (
     OBSERVATION_LIMITS,
     Bounds,
+    Prior,
     PriorLike,
     Scales,
     bounds,
     in_data_units,
     log_units,
+    parameter_units,
     prior_of,
     scales,
 )
@@ -41,10 +43,19 @@ from gpproj.reference.model import Reference
 WARM_UP = 30
 """Iterations that every start gets before the best ones go on."""
 
-KEPT = 2
+KEPT = 3
 """Starts that are optimised to convergence."""
 
 MAX_ITERATIONS = 1000
+
+ALONG = (0.1, 0.3)
+"""Length-scales that a fit looks along each input with, in units of the data."""
+
+ALONG_ROWS, ALONG_STARTS, ALONG_ITERATIONS, ALONG_KEPT = 150, 40, 12, 2
+"""Rows and iterations for this, the starts that run, and those that are then kept."""
+
+FAR = 100.0
+"""Length-scale, in units of the data, above which an input may as well be off."""
 
 SCREENED = 2000
 """Rows on which the starts compete, where there are inducing points."""
@@ -146,10 +157,13 @@ def fit(
         noise = observation.scaled(1.0 / unit).log_parameters
         candidates = np.vstack([candidates, np.append(own, noise)])
     with one_blas_thread():
+        candidates = np.vstack([candidates, looked_along(problem, units, prior)])
         if sparse is not None:
             problem = with_inducing(problem, training, units, sparse)
         problem, optimum = settled(problem, units, candidates, prior)
-        if sparse is not None and sparse.optimise:
+        if sparse is None:
+            problem, optimum = switched_off(problem, units, optimum, prior)
+        elif sparse.optimise:
             problem, optimum = with_moved_points(problem, units, optimum, prior)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
@@ -199,18 +213,115 @@ def default_starts(problem: Problem, units: Scales) -> Host:
     return np.array(list(distinct))
 
 
+def looked_along(problem: Problem, units: Scales, prior: PriorLike) -> Host:
+    """Return starts that look along each input for itself, the most promising few, `(s, p)`.
+
+    From smooth functions on the scale of all inputs an optimiser does not find one input that acts
+    fast: so each of them in turn has a short length-scale, the others long ones. They compete on
+    some of the rows.
+    """
+    d, root = len(units.inputs), np.sqrt(max(units.relevant, 1))
+    kinds = parameter_units(problem.kernel, units)
+    owners = [parameter.input for parameter in problem.kernel.parameters(d)]
+    slow = kinds.logs(
+        {"constant": 0.1, "slope": 1.0 / root**2, "signal": 1.0, "lengthscale": 3.0 * root}
+    )
+    noise = np.log(0.1) + _log_units(problem.likelihood, units)
+    starts = []
+    for position in np.flatnonzero(problem.mask):
+        for scale in ALONG:
+            values = slow.copy()
+            for place, (kind, owner) in enumerate(zip(kinds.kinds, owners, strict=True)):
+                if kind == "lengthscale" and owner == position:
+                    values[place] = np.log(scale * kinds.units[place])
+            starts.append(np.append(values, noise))
+    if not starts or not np.any(starts[0] != starts[-1]):  # no length-scale of any input's own
+        return np.empty((0, slow.size + noise.size))
+    n = int(problem.y.shape[0])
+    some = np.linspace(0, n - 1, min(n, ALONG_ROWS)).astype(np.intp)
+    objective, lower, upper = _minimised(rows_of(problem, some), units, prior)
+    state = begin(objective, np.array(starts), lower, upper)
+    best = np.argsort(state.value, kind="stable")[:ALONG_STARTS]
+    state = advance(objective, state.keep(state.lanes[best]), ALONG_ITERATIONS)
+    return state.x[np.argsort(state.value, kind="stable")[:ALONG_KEPT]]
+
+
+def switched_off(
+    problem: Problem, units: Scales, optimum: Outcome, prior: PriorLike
+) -> tuple[Problem, Outcome]:
+    """Leave inputs out whose length-scales the data push to their limit, where that is better.
+
+    With a large signal variance an input still acts at the largest length-scale that is allowed.
+    There it is off: it costs what its prior costs at the limit, and the likelihood does without it.
+    """
+    best = optimum.x[int(np.argmin(optimum.value))]
+    d = len(units.inputs)
+    kinds, parameters = parameter_units(problem.kernel, units), problem.kernel.parameters(d)
+    log_prior = prior_of(prior, problem.kernel, units, _names(problem.likelihood))
+    limit = box_of(problem, units, prior).upper
+    own: dict[int, list[int]] = {}
+    for place, parameter in enumerate(parameters):
+        if parameter.input is not None:
+            own.setdefault(parameter.input, []).append(place)
+    scales_only = all(kinds.kinds[place] == "lengthscale" for one in own.values() for place in one)
+    if not own or not scales_only:
+        return problem, optimum
+    relative = best[: len(parameters)] - np.log(kinds.units)
+    varying = np.flatnonzero(problem.mask).tolist()
+    far = [j for j in varying if min(relative[own[j]]) > np.log(FAR)]
+    mask, now = problem.mask, _loss(problem, log_prior, best)
+    gains = {}
+    for j in far:
+        moved, without = best.copy(), mask.copy()
+        moved[own[j]], without[j] = limit[own[j]], False
+        gains[j] = now - _loss(replace(problem, mask=without), log_prior, moved, mask)
+    leaving = [j for j in sorted(gains, key=lambda j: -gains[j]) if gains[j] > 0.0]
+    if not leaving or len(leaving) == int(mask.sum()):
+        return problem, optimum
+    start, left = best.copy(), mask.copy()
+    for j in leaving:
+        start[own[j]], left[j] = limit[own[j]], False
+    smaller = replace(problem, mask=left)
+    end = maximise_posterior(smaller, units, start[None, :], prior)
+    # What those that are off cost is no part of the smaller problem's prior.
+    if _loss(smaller, log_prior, end.x[0], mask) >= now:
+        return problem, optimum
+    return smaller, end
+
+
+def _loss(
+    problem: Problem,
+    log_prior: Prior | None,
+    parameters: Host,
+    counted: NDArray[np.bool_] | None = None,
+) -> float:
+    """Return minus the log posterior of one vector; all inputs that are counted have a prior."""
+    value = float(log_evidence(problem, parameters[None, :]).value[0])
+    if log_prior is not None:
+        mask = problem.mask if counted is None else counted
+        value += float(log_prior(parameters[None, :], mask[None, :]).value[0])
+    return -value
+
+
 def maximise_posterior(problem: Problem, units: Scales, starts: Host, prior: PriorLike) -> Outcome:
     """Minimise `-log p(y) - log prior`; the best starts go on to convergence."""
+    objective, lower, upper = _minimised(problem, units, prior)
+    state = advance(objective, begin(objective, starts, lower, upper), WARM_UP)
+    order = np.argsort(state.outcome().value, kind="stable")
+    return advance(objective, state.keep(order[:KEPT]), MAX_ITERATIONS).outcome()
+
+
+def _minimised(
+    problem: Problem, units: Scales, prior: PriorLike
+) -> tuple[Callable[[Host, Any], tuple[Host, Host]], Host, Host]:
+    """Return minus the log posterior, and the bounds of its parameters."""
     density = log_density_of(problem, units, prior)
-    lower, upper = box_of(problem, units, prior)
 
     def objective(parameters: Host, lanes: Any) -> tuple[Host, Host]:
         value, gradient = density(parameters, lanes)
         return -value, -gradient
 
-    state = advance(objective, begin(objective, starts, lower, upper), WARM_UP)
-    order = np.argsort(state.outcome().value, kind="stable")
-    return advance(objective, state.keep(order[:KEPT]), MAX_ITERATIONS).outcome()
+    return objective, *box_of(problem, units, prior)
 
 
 def with_inducing(

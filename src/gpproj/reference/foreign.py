@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet, new_offset, new_target
 from gpproj.inference import (
@@ -23,7 +24,7 @@ from gpproj.inference import (
 )
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood, named_likelihood
-from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
+from gpproj.linalg import Array, DenseCovariance, Host, like, namespace, to_host
 from gpproj.prediction import Prediction, log_density_of_response, response_of, returned
 from gpproj.reference.conditioning import check_nugget, problem_of, training_for
 from gpproj.reference.draws import Clusters, Draws
@@ -145,6 +146,20 @@ class ForeignReference(Reference):
         mean, variance = self.columns.response(found.mean, found.variance)
         density = self.training.scaling.restore_log_density(found.log_density)
         return LeaveOneOut(*(like(part, problem.X) for part in (mean, variance, density)))
+
+    def on_rows(self, rows: NDArray[np.intp]) -> ForeignReference:
+        """Return the reference of some of the rows, whose moments were given all the rows."""
+        training, latent = self.training.take(rows), self.latent
+        problem = replace(self.problem, X=training.X, y=training.y, offset=training.offset)
+        xp = namespace(latent.latent_mean)
+        where = xp.asarray(rows, device=latent.latent_mean.device)
+        moments = Latent(
+            xp.take(latent.latent_mean, where),
+            latent.latent_cov.take(rows),
+            latent.likelihood,
+            Sites(latent.sites.precision[rows], latent.sites.shift[rows]),
+        )
+        return replace(self, training=training, problem=problem, moments=moments, recipe=None)
 
     def to(self, device: str) -> ForeignReference:
         """Not offered: make it anew of arrays that live there."""

@@ -5,16 +5,16 @@ The processor takes lane after lane in any case; on a device the batch is the po
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.linalg import Array, Replays, is_numpy, like, namespace, room_for
-from gpproj.reference.target import Target
+from gpproj.reference.target import LeftOut, Target
 
 
 class Lanes(NamedTuple):
@@ -22,60 +22,136 @@ class Lanes(NamedTuple):
 
     X: Array
     """`(b, n, d)`, or `(n, d)` where all lanes have the same."""
-    latent_mean: Array
-    """`(b, n)`."""
-    root: Array
-    """`(b, n, n)`."""
     site_precision: Array
     """`(b, n)`."""
     site_root: Array
     """`(b, n)`."""
     site_target: Array
     """`(b, n)`."""
+    nugget: Array
+    """`(b, 1)`."""
+    latent_mean: Array
+    """`(b, n)`."""
+    root: Array
+    """`(b, n, n)`."""
     log_det: Array
     """`(b,)`."""
     constant: Array
     """`(b,)`."""
-    nugget: Array
-    """`(b, 1)`."""
 
     @property
     def site_scale(self) -> Array:
         """`tau^1/2 1 1' tau^1/2`, `(b, n, n)`."""
         return self.site_root[:, :, None] * self.site_root[:, None, :]
 
-    def take(self, rows: Array) -> Lanes:
-        """Return some of the rows, repeatedly if asked to; rows are on the device."""
-        xp = namespace(rows)
-        X, *others = self
-        X = X if X.ndim == 2 else xp.take(X, rows, axis=0)
-        return Lanes(X, *(xp.take(part, rows, axis=0) for part in others))
+
+class LeftOutLanes(NamedTuple):
+    """What `LeftOut` has, one row for each lane."""
+
+    X: Array
+    """`(b, u, d)`, or `(u, d)` where all lanes have the same."""
+    site_precision: Array
+    """`(b, u)`."""
+    site_root: Array
+    """`(b, u)`."""
+    site_target: Array
+    """`(b, u)`."""
+    nugget: Array
+    """`(b, 1)`."""
+    mean: Array
+    """`(b, u)`."""
+    variance: Array
+    """`(b, u)`."""
+    count: Array
+    """`(b, u)`."""
+    latent: Array
+    """`(b, u)`."""
+
+    @property
+    def site_scale(self) -> Array:
+        """`tau^1/2 1 1' tau^1/2`, `(b, u, u)`."""
+        return self.site_root[:, :, None] * self.site_root[:, None, :]
+
+
+class Group:
+    """Several targets side by side on a device: their arrays, and what was recorded of them.
+
+    Parameters
+    ----------
+    members : sequence of Target, or of LeftOut
+        That go together.
+    """
+
+    def __init__(self, members: Sequence[Target | LeftOut]) -> None:
+        self.members = tuple(members)
+        self.replays = Replays()
+
+    @cached_property
+    def each(self) -> Lanes | LeftOutLanes:
+        """Every target once."""
+        kind: Any = Lanes if isinstance(self.members[0], Target) else LeftOutLanes
+        found: Lanes | LeftOutLanes = kind(**{name: self._stacked(name) for name in kind._fields})
+        return found
+
+    def _stacked(self, name: str) -> Array:
+        first, values = self.members[0], [getattr(one, name) for one in self.members]
+        if name == "X" and all(one is values[0] for one in values):
+            return values[0]
+        if hasattr(values[0], "shape"):
+            return namespace(first.X).stack(values, axis=0)
+        numbers = like(values, first.X)
+        return numbers[:, None] if name == "nugget" else numbers
+
+    @cached_property
+    def left_out(self) -> Group:
+        """The predictions of single rows by all of them."""
+        known = (one.left_out for one in self.members if isinstance(one, Target))
+        return Group([one for one in known if one is not None])
+
+    @property
+    def size(self) -> int:
+        """Numbers in its largest array."""
+        return len(self.members) * int(self.members[0].X.shape[0]) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Several targets on a device, and which of them each lane is held to."""
+    """Several targets on a device, and which of them each lane is compared with."""
 
-    each: Lanes
-    """Every target once."""
+    group: Group
     owner: NDArray[np.intp]
     """`(b,)`."""
-    replays: Replays
-    """Evaluations that were recorded."""
     inducing: None = None
 
     @property
     def X(self) -> Array:
         """Their inputs, `(t, n, d)` or `(n, d)`."""
-        return self.each.X
+        return self.group.each.X
+
+    @property
+    def replays(self) -> Replays:
+        """Evaluations that were recorded."""
+        return self.group.replays
+
+    @property
+    def left_out(self) -> Targets:
+        """The same lanes, compared by predictions of single rows."""
+        return Targets(self.group.left_out, self.owner)
+
+    def take(self, owner: Array) -> Any:
+        """Return what lanes are compared with, `Lanes` or `LeftOutLanes`; owners on the device."""
+        xp, each = namespace(owner), self.group.each
+        X, *others = each
+        X = X if X.ndim == 2 else xp.take(X, owner, axis=0)
+        return type(each)(X, *(xp.take(part, owner, axis=0) for part in others))
 
     def at(self, lanes: NDArray[np.intp] | slice) -> Targets:
-        """Return what some of the lanes are held to."""
+        """Return what some of the lanes are compared with."""
         return replace(self, owner=self.owner[lanes])
 
 
-Held: TypeAlias = Target | Targets
-"""What lanes are held to: all to one target, or each to its own."""
+Held: TypeAlias = Target | LeftOut | Targets
+"""What lanes are compared with: all with one target, or each with its own."""
 
 
 class Kept(dict[int, Any]):
@@ -89,121 +165,62 @@ class Kept(dict[int, Any]):
 def go_together(one: Held, first: Held) -> bool:
     """Say whether targets go into one batch.
 
-    They do if they have equally many rows and inputs, are on a device, and have no inducing points.
+    They do if they are of one kind, have equally many rows and inputs, are on a device, and have no
+    inducing points.
     """
     if is_numpy(one.X) or is_numpy(first.X) or one.inducing or first.inducing:
         return False
-    return bool(one.X.shape[-2:] == first.X.shape[-2:] and one.X.device == first.X.device)
+    kinds = {isinstance(member, Target) for held in (one, first) for member in _members(held)[:1]}
+    same = one.X.shape[-2:] == first.X.shape[-2:] and one.X.device == first.X.device
+    return bool(same and len(kinds) == 1)
+
+
+def _members(held: Held) -> Sequence[Target | LeftOut]:
+    return held.group.members if isinstance(held, Targets) else [held]
 
 
 def side_by_side(targets: Sequence[Target]) -> Targets:
     """Return targets that go together as one, a lane for each."""
-    return Targets(_lanes(targets), np.arange(len(targets)), Replays())
-
-
-def _lanes(targets: Sequence[Target]) -> Lanes:
-    """Return targets that go together, a lane for each."""
-    first = targets[0]
-    xp = namespace(first.X)
-
-    def arrays(name: str) -> Array:
-        return xp.stack([getattr(one, name) for one in targets], axis=0)
-
-    def numbers(name: str) -> Array:
-        return like([getattr(one, name) for one in targets], first.X)
-
-    return Lanes(
-        X=first.X if all(one.X is first.X for one in targets) else arrays("X"),
-        latent_mean=arrays("latent_mean"),
-        root=arrays("root"),
-        site_precision=arrays("site_precision"),
-        site_root=arrays("site_root"),
-        site_target=arrays("site_target"),
-        log_det=numbers("log_det"),
-        constant=numbers("constant"),
-        nugget=numbers("nugget")[:, None],
-    )
+    return Targets(Group(targets), np.arange(len(targets)))
 
 
 REMEMBERED = 8
-"""Companies that are kept at most; fewer where they are large."""
+"""Groups that are kept at most; fewer where they are large."""
 
 
-class Companies:
+class Groups:
     """Targets that were put in one batch, to be found again: their recordings are worth keeping."""
 
     def __init__(self) -> None:
-        self._known: list[_Company] = []
+        self._known: list[Group] = []
 
     def of(self, several: Sequence[Held], counts: Sequence[int]) -> Targets:
-        """Return what the lanes of several are held to, one after the other.
+        """Return what the lanes of several are compared with, one after the other.
 
         Parameters
         ----------
-        several : sequence of Target or Targets
+        several : sequence of Target, LeftOut or Targets
             That go together.
         counts : sequence of int
             Lanes of each.
         """
-        members = [one.each if isinstance(one, Targets) else one for one in several]
-        known = (one for one in self._known if all(id(member) in one.first for member in members))
-        company = next(known, None)
-        if company is None:
-            company = _company(members)
-            self._known = _some([company, *self._known])
-        owner = [
-            company.first[id(member)] + _owner(one, count)
-            for member, one, count in zip(members, several, counts, strict=True)
-        ]
-        return replace(company.targets, owner=np.concatenate(owner))
+        wanted = {id(member): member for held in several for member in _members(held)}
+        known = (one for one in self._known if wanted.keys() <= set(map(id, one.members)))
+        group = next(known, None)
+        if group is None:
+            group = Group(list(wanted.values()))
+            self._known = _some([group, *self._known])
+        place = {id(member): number for number, member in enumerate(group.members)}
+        owner = []
+        for held, count in zip(several, counts, strict=True):
+            own = np.array([place[id(member)] for member in _members(held)])
+            single = np.zeros(count, dtype=np.intp)
+            owner.append(own[held.owner if isinstance(held, Targets) else single])
+        return Targets(group, np.concatenate(owner))
 
 
-def _some(companies: Sequence[_Company]) -> list[_Company]:
-    """Return the latest companies: the first one, and others as long as there is room."""
-    sizes = np.cumsum([one.size for one in companies])
-    fitting = int(np.sum(sizes <= room_for(companies[0].targets.X)))
-    return list(companies[: min(max(fitting, 1), REMEMBERED)])
-
-
-class _Company(NamedTuple):
-    members: Sequence[Target | Lanes]
-    first: dict[int, int]
-    """Where each member begins among the targets, by its identity."""
-    targets: Targets
-
-    @property
-    def size(self) -> int:
-        """Numbers in its largest array."""
-        return math.prod(self.targets.each.root.shape)
-
-
-def _company(members: Sequence[Target | Lanes]) -> _Company:
-    different = list({id(one): one for one in members}.values())
-    parts = [one if isinstance(one, Lanes) else _lanes([one]) for one in different]
-    sizes = [int(part.log_det.shape[0]) for part in parts]
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    first = {id(one): start for one, start in zip(different, starts, strict=True)}
-    targets = Targets(_joined(parts, sizes), np.arange(sum(sizes)), Replays())
-    return _Company(different, first, targets)
-
-
-def _joined(parts: Sequence[Lanes], sizes: Sequence[int]) -> Lanes:
-    """Return lanes one after the other."""
-    xp = namespace(parts[0].X)
-    X = parts[0].X
-    if not all(part.X is X for part in parts):
-        own = zip(parts, sizes, strict=True)
-        X = xp.concat([_of_each(part.X, size) for part, size in own], axis=0)
-    others = (
-        xp.concat(list(arrays), axis=0) for arrays in zip(*(p[1:] for p in parts), strict=True)
-    )
-    return Lanes(X, *others)
-
-
-def _of_each(X: Array, size: int) -> Array:
-    """Return inputs for each of the targets, `(t, n, d)`."""
-    return X if X.ndim == 3 else namespace(X).broadcast_to(X[None, :, :], (size, *X.shape))
-
-
-def _owner(one: Held, count: int) -> NDArray[np.intp]:
-    return one.owner if isinstance(one, Targets) else np.zeros(count, dtype=np.intp)
+def _some(groups: Sequence[Group]) -> list[Group]:
+    """Return the latest groups: the first one, and others as long as there is room."""
+    sizes = np.cumsum([one.size for one in groups])
+    fitting = int(np.sum(sizes <= room_for(groups[0].members[0].X)))
+    return list(groups[: min(max(fitting, 1), REMEMBERED)])

@@ -21,7 +21,7 @@ from gpproj.inference import (
     posterior,
     reference_leave_one_out,
 )
-from gpproj.kernels import Kernel
+from gpproj.kernels import Kernel, Parameter
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Covariance, Host
 from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
@@ -196,6 +196,12 @@ class Reference(Predictive):
         recipe = None if self.recipe is None else partial(self.recipe, device=device)
         return replace(self, training=training, problem=problem, recipe=recipe)
 
+    def on_rows(self, rows: NDArray[np.intp]) -> Reference:
+        """Return the reference of some of the rows alone, hyperparameters and scaling held."""
+        training, problem = self.training.take(rows), self.problem
+        problem = replace(problem, X=training.X, y=training.y, offset=training.offset)
+        return replace(self, training=training, problem=problem, recipe=None, posterior=None)
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
         from gpproj.io import save
@@ -259,6 +265,11 @@ class Reference(Predictive):
     def kept(self) -> Kept:
         """What the projections of so many clusters are held to, on a device: made once."""
         return Kept()
+
+    @cached_property
+    def fitted_values(self) -> dict[tuple[Parameter, ...], Host]:
+        """Values of other kernels that were fitted to the latent mean; see `values_for`."""
+        return {}
 
     @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:

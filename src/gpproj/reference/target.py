@@ -1,15 +1,22 @@
-"""What a projection is held to: the reference reduced to two moments and Gaussian sites."""
+"""What a projection is compared with: the reference reduced to moments and Gaussian sites."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.inference import Inducing, Latent, Problem
+from gpproj.inference import (
+    Inducing,
+    Latent,
+    Marginals,
+    Problem,
+    left_out_of_moments,
+    merged_sites,
+)
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import (
     Array,
@@ -22,19 +29,23 @@ from gpproj.linalg import (
     like,
     lower_triangle,
     namespace,
+    to_host,
 )
 
+FAINT = 1e-6
+"""Precision of a site that counts as saying nothing, over the median of those that say something.
+Less would cost the digits of cavity variances."""
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What a projection is held to: the reference's latent posterior and sites, model scale."""
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SiteRows:
+    """Training rows, on the model's scale, with the Gaussian sites that stand for the likelihood.
+
+    A site is `exp(nu f - tau f^2 / 2)`.
+    """
 
     X: Array
     """`(n, d)`."""
-    latent_mean: Array
-    """`(n,)`."""
-    latent_cov: Covariance
-    """`(n, n)`."""
     site_precision: Array
     """tau, `(n,)`, not negative."""
     site_shift: Array
@@ -44,27 +55,76 @@ class Target:
     inducing: Inducing | None = None
     """Of the reference, where it has any: submodels then have inducing points too."""
 
-    def take(self, rows: NDArray[np.intp]) -> Target:
-        """Return the target of some of the rows."""
-        xp = namespace(self.X)
-        where = xp.asarray(rows, device=self.X.device)
-        return replace(
-            self,
-            X=xp.take(self.X, where, axis=0),
-            latent_mean=xp.take(self.latent_mean, where),
-            latent_cov=self.latent_cov.take(rows),
-            site_precision=xp.take(self.site_precision, where),
-            site_shift=xp.take(self.site_shift, where),
-        )
-
-    def at(self, lanes: NDArray[np.intp] | slice) -> Target:
-        """Return what some lanes are held to: all of them to the same; see `lanes.Targets`."""
-        return self
-
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`."""
         assert self.inducing is not None  # whoever asks has seen that there are some
         return self.inducing.points(mask)
+
+    def prepare(self) -> None:
+        """Compute what all evaluations share, before any of them is recorded or hurried."""
+        _ = self.site_scale, self.site_target
+
+    @cached_property
+    def replays(self) -> Replays:
+        """Evaluations that were recorded on a device."""
+        return Replays()
+
+    @cached_property
+    def site_root(self) -> Array:
+        """`tau^1/2`, `(n,)`."""
+        return namespace(self.X).sqrt(self.site_precision)
+
+    @cached_property
+    def site_scale(self) -> Array:
+        """`tau^1/2 1 1' tau^1/2`, `(1, n, n)`."""
+        outer = self.site_root[:, None] * self.site_root[None, :]
+        return in_lapack_order(outer[None, :, :])
+
+    @cached_property
+    def site_target(self) -> Array:
+        """`u = nu / tau^1/2`, `(n,)`; zero where a site says nothing."""
+        xp = namespace(self.X)
+        silent = self.site_precision == 0.0
+        root = xp.where(silent, xp.ones_like(self.site_root), self.site_root)
+        return xp.where(silent, xp.zeros_like(root), self.site_shift / root)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeftOut(SiteRows):
+    """The reference's predictions of every distinct row from the others, hyperparameters held.
+
+    Rows that are equal in all inputs are one, whose site is the product of theirs.
+    """
+
+    mean: Array
+    """m, `(u,)`."""
+    variance: Array
+    """v, `(u,)`."""
+    count: Array
+    """How many rows each one stands for, `(u,)`."""
+    latent: Array
+    """`(u,)`: one where the latent function is predicted, zero where the target is, with its
+    noise."""
+
+    def at(self, lanes: NDArray[np.intp] | slice) -> LeftOut:
+        """Return what some lanes are compared with: all of them with the same."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Target(SiteRows):
+    """What a projection is compared with: the reference's latent posterior and sites."""
+
+    latent_mean: Array
+    """`(n,)`."""
+    latent_cov: Covariance
+    """`(n, n)`."""
+    left_out: LeftOut | None = None
+    """The reference's predictions of single rows, where they are known."""
+
+    def at(self, lanes: NDArray[np.intp] | slice) -> Target:
+        """Return what some lanes are held to: all of them to the same; see `lanes.Targets`."""
+        return self
 
     @property
     def low_rank(self) -> LowRankCovariance:
@@ -85,12 +145,8 @@ class Target:
 
     def prepare(self) -> None:
         """Compute what all evaluations share, before any of them is recorded or hurried."""
-        _ = self.root, self.log_det, self.constant, self.site_scale, self.site_target
-
-    @cached_property
-    def replays(self) -> Replays:
-        """Evaluations that were recorded on a device."""
-        return Replays()
+        super().prepare()
+        _ = self.root, self.log_det, self.constant
 
     @cached_property
     def root(self) -> Array:
@@ -102,25 +158,6 @@ class Target:
     def log_det(self) -> float:
         """`log|Sigma|`, computed once."""
         return self.latent_cov.log_determinant()
-
-    @cached_property
-    def site_root(self) -> Array:
-        """`tau^1/2`, `(n,)`."""
-        return namespace(self.X).sqrt(self.site_precision)
-
-    @cached_property
-    def site_scale(self) -> Array:
-        """`tau^1/2 1 1' tau^1/2`, `(1, n, n)`."""
-        outer = self.site_root[:, None] * self.site_root[None, :]
-        return in_lapack_order(outer[None, :, :])
-
-    @cached_property
-    def site_target(self) -> Array:
-        """`u = nu / tau^1/2`, `(n,)`; zero where a site says nothing."""
-        xp = namespace(self.X)
-        silent = self.site_precision == 0.0
-        root = xp.where(silent, xp.ones_like(self.site_root), self.site_root)
-        return xp.where(silent, xp.zeros_like(root), self.site_shift / root)
 
     @cached_property
     def constant(self) -> float:
@@ -144,12 +181,39 @@ class Share(NamedTuple):
 
 def target_of(problem: Problem, latent: Latent) -> Target:
     """Return what projections are held to."""
+    nugget = problem.nugget_variance(latent.likelihood)
+    predicted = latent.left_out
+    if predicted is None:
+        marginals = Marginals(to_host(latent.latent_mean), to_host(latent.latent_cov.diagonal()))
+        predicted = left_out_of_moments(problem, marginals, latent.sites)
     return Target(
         X=problem.X,
         latent_mean=latent.latent_mean,
         latent_cov=latent.latent_cov,
         site_precision=like(latent.sites.precision, problem.X),
         site_shift=like(latent.sites.shift, problem.X),
-        nugget=problem.nugget_variance(latent.likelihood),
+        nugget=nugget,
         inducing=problem.inducing,
+        left_out=_left_out(problem, latent, predicted, nugget),
+    )
+
+
+def _left_out(problem: Problem, latent: Latent, predicted: Marginals, nugget: float) -> LeftOut:
+    X, twins, observed = problem.X, problem.twins, problem.method == "exact"
+    precision, shift = merged_sites(problem, latent.sites)
+    if not observed:
+        informed = precision[precision > 0.0]
+        faint = FAINT * float(np.median(informed)) if informed.size else 1.0
+        precision = np.maximum(precision, faint)
+    count = np.ones(precision.size) if twins is None else twins.count
+    return LeftOut(
+        X=X if twins is None else twins.distinct(X),
+        site_precision=like(precision, X),
+        site_shift=like(shift, X),
+        nugget=nugget,
+        inducing=problem.inducing,
+        mean=like(predicted.mean, X),
+        variance=like(predicted.variance, X),
+        count=like(count, X),
+        latent=like(np.full_like(precision, not observed), X),
     )

@@ -6,6 +6,13 @@ from gpproj.search.backward import backward_search
 from gpproj.search.forward import forward_search
 from gpproj.search.given import project_path
 from gpproj.search.leaving import leave_input_out
-from gpproj.search.path import SearchPath
+from gpproj.search.path import SearchPath, Subset
 
-__all__ = ["SearchPath", "backward_search", "forward_search", "leave_input_out", "project_path"]
+__all__ = [
+    "SearchPath",
+    "Subset",
+    "backward_search",
+    "forward_search",
+    "leave_input_out",
+    "project_path",
+]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -13,27 +12,38 @@ from gpproj.execute import Progress, check_jobs, same_workers
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, family_of, project_positions, refuse_options
+from gpproj.projection import (
+    CriterionName,
+    Learn,
+    Projection,
+    check_criterion,
+    check_learn,
+    projector_of,
+    refuse_options,
+)
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.forward import check_strategy
+from gpproj.search.growing import STRATEGIES, Strategy
 from gpproj.search.linear import linear_backward
-from gpproj.search.path import SearchPath, ends, relative
-from gpproj.search.race import race
-from gpproj.search.step import Field, exhaust, gains, recorded, winner
+from gpproj.search.path import SearchPath, Tried, ends, relative
+from gpproj.search.space import Space
+from gpproj.search.step import Step, compared, recorded, winner
 from gpproj.search.units import Inputs, held_groups, units_of
 
 
 def backward_search(
     reference: Reference,
     min_inputs: int = 0,
-    strategy: Literal["race", "exhaustive"] = "race",
+    strategy: Strategy = "race",
     *,
+    learn: Learn = "loo",
+    criterion: CriterionName | None = None,
     n_jobs: int | None = 1,
     progress: bool = True,
     groups: Mapping[str, Inputs] | None = None,
     always: Inputs = (),
     costs: Mapping[str, float] | None = None,
-    prior: PriorLike = PRIOR,
+    prior: PriorLike = "auto",
     clusters: Clusters = None,
     kernel: Kernel | None = None,
 ) -> SearchPath:
@@ -47,7 +57,7 @@ def backward_search(
     reference : Reference
     min_inputs : int
         Where to stop removing: inputs, or groups of them.
-    strategy, n_jobs, progress, groups, always, costs, prior, clusters, kernel
+    strategy, learn, criterion, n_jobs, progress, groups, always, costs, prior, clusters, kernel
         As for `gpproj.forward_search`. With costs, the smallest loss per cost decides.
 
     Returns
@@ -67,6 +77,7 @@ def backward_search(
     check_jobs(n_jobs)
     check_clusters(clusters)
     check_strategy(strategy)
+    check_criterion(criterion, check_learn(learn))
     always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
     if not 0 <= min_inputs <= len(units):
@@ -74,6 +85,7 @@ def backward_search(
     steps = len(units) - min_inputs
     if isinstance(reference, LinearReference):
         refuse_options(prior=prior, clusters=clusters, kernel=kernel)
+        refuse_options(learn=learn, criterion=criterion)
         return replace(
             linear_backward(reference, forced, units, steps, n_jobs, progress),
             recipe=partial(
@@ -86,41 +98,36 @@ def backward_search(
                 costs=costs,
             ),
         )
-    family = family_of(reference, kernel, prior)
-    stay, removed, tried = list(units), [], []
-    hopes = {unit.name: np.inf for unit in units}
+    stay, removed, tried = list(range(len(units))), list[int](), list[Tried]()
+    hopes = dict.fromkeys(stay, np.inf)
     display = Progress("backward search", steps, enabled=progress)
     with display, one_blas_thread(), same_workers(n_jobs):
-        null, full = ends(reference, family)
-        full_error = full.projection_error
-        chosen = (*forced, *(position for unit in units for position in unit.positions))
-        projections = [project_positions(reference, family, chosen)]
+        projector = projector_of(reference, learn, criterion, prior, kernel)
+        space = Space(projector, forced, units, n_jobs)
+        null, full = ends(projector)
+        projections: list[Projection] = [full]
         for step in range(1, steps + 1):
-            field = Field(reference, family, chosen, projections[-1], removing=True)
-            if strategy == "race":
-                waiting = np.array([hopes[unit.name] for unit in stay])
-                found = race(field, stay, waiting, n_jobs)
-            else:
-                found = exhaust(field, stay, n_jobs)
-            tried.extend(recorded(field, step, stay, found))
-            for unit, one in zip(stay, found, strict=True):
+            here = Step(space, frozenset(stay), projections[-1], removing=True)
+            known = np.array([hopes[number] for number in stay])
+            found = compared(STRATEGIES[strategy], here, stay, known)
+            tried += recorded(here, step, stay, found)
+            for number, one in zip(stay, found, strict=True):
                 if one.evaluations:
-                    hopes[unit.name] = float(gains(field, [one.error], np.array([unit.cost]))[0])
-            best, projection = winner(field, stay, found)
+                    hopes[number] = float(here.gains([one.error], space.costs([number]))[0])
+            best, projection = winner(here, stay, found)
             projections.append(projection)
-            chosen = field.positions(stay[best])
             removed.append(stay.pop(best))
-            error = np.array([projection.projection_error])
-            left = relative(error, null.projection_error, full_error)[0]
-            display.step(step, removed[-1].name, float(left))
+            left = float(relative(np.array([projection.error]), null.error, full.error)[0])
+            display.step(step, units[removed[-1]].name, left)
+        completed = tuple(projector.completed(one) for one in reversed(projections))
     return SearchPath(
         reference=reference,
-        family=family,
-        units=tuple(reversed(removed)),
-        projections=tuple(reversed(projections)),
-        null_error=null.projection_error,
-        full_error=full_error,
-        always=chosen,
+        projector=projector,
+        units=tuple(units[number] for number in reversed(removed)),
+        projections=completed,
+        null_error=null.error,
+        full_error=full.error,
+        always=(*forced, *(place for number in stay for place in units[number].positions)),
         tried=tuple(tried),
         clusters=clusters,
         recipe=partial(
@@ -131,6 +138,8 @@ def backward_search(
             groups=groups,
             always=always,
             costs=costs,
+            learn=learn,
+            criterion=criterion,
             prior=prior,
             clusters=clusters,
             kernel=kernel,

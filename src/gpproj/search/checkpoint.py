@@ -7,37 +7,36 @@ from pathlib import Path
 
 from gpproj import store
 from gpproj.linalg import to_host
-from gpproj.projection import Family
 from gpproj.reference import Reference
 from gpproj.search.path import SearchPath
 from gpproj.search.record import path_of, record_of
-from gpproj.search.units import Unit
+from gpproj.search.space import Space
 
 KIND = "forward_search checkpoint"
 
 
 def fingerprint(
-    reference: Reference,
-    family: Family,
-    strategy: str,
-    forced: tuple[int, ...],
-    units: tuple[Unit, ...],
+    reference: Reference, space: Space, strategy: str, exchange: bool, floating: bool
 ) -> str:
     """Return a digest of the data and of the settings that decide a path."""
-    target = reference.target
+    target, family = reference.target, space.projector.family
+    left_out = target.left_out
+    assert left_out is not None  # every reference predicts its own rows
     return store.digest(
         to_host(target.X),
         to_host(target.latent_mean),
         to_host(target.latent_cov.diagonal()),
         to_host(target.site_precision),
         to_host(target.site_shift),
+        to_host(left_out.mean),
+        to_host(left_out.variance),
         target.nugget,
-        family.identity,
+        space.projector.identity,
         family.known,
         reference.feature_names,
-        strategy,
-        forced,
-        [list(unit) for unit in units],
+        [strategy, exchange, floating],
+        space.always,
+        [list(unit) for unit in space.units],
     )
 
 
@@ -50,12 +49,10 @@ class Checkpoint:
     file : Path
     settings : str
         The fingerprint of the search it belongs to.
-    family : Family
     """
 
     file: Path
     settings: str
-    family: Family
 
     def exists(self) -> bool:
         """Say whether there is something to go on from."""
@@ -67,9 +64,7 @@ class Checkpoint:
         content = {"settings": self.settings, **found.content}
         store.write(self.file, KIND, content, found.arrays)
 
-    def read(
-        self, reference: Reference, forced: tuple[int, ...], units: tuple[Unit, ...]
-    ) -> SearchPath:
+    def read(self, reference: Reference, space: Space) -> SearchPath:
         """Return the path, or refuse a checkpoint of another search."""
         record = store.read(self.file, KIND)
         if record.content["settings"] != self.settings:
@@ -77,4 +72,4 @@ class Checkpoint:
                 f"checkpoint {self.file} belongs to a search of other data or settings; "
                 "remove it or name another file"
             )
-        return path_of(record, reference, self.family, forced, units)
+        return path_of(record, reference, space.projector, space.always, space.units)

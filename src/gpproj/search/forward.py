@@ -1,4 +1,4 @@
-"""`forward_search`: the input that lowers the projection error most, again and again."""
+"""`forward_search`: the input that lowers the error most, again and again."""
 
 from __future__ import annotations
 
@@ -7,27 +7,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
+from typing import Any
 
 from gpproj.execute import Progress, check_jobs, same_workers, time_text
 from gpproj.kernels import Kernel
-from gpproj.linalg import Host, one_blas_thread
+from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Family, family_of, project_positions, refuse_options
-from gpproj.projection.objective import posterior_divergence
+from gpproj.projection import (
+    CriterionName,
+    Learn,
+    check_criterion,
+    check_learn,
+    projector_of,
+    refuse_options,
+)
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
+from gpproj.search.growing import STRATEGIES, Search, Strategy
 from gpproj.search.linear import linear_forward
-from gpproj.search.path import SearchPath, ends
-from gpproj.search.race import evaluations_expected, race
-from gpproj.search.step import Candidate, Field, exhaust, recorded, winner, worth
-from gpproj.search.subset import on_all_rows, on_some_rows, rows_to_search
+from gpproj.search.path import SearchPath
+from gpproj.search.race import evaluations_expected
+from gpproj.search.space import Space
+from gpproj.search.subset import on_all_rows, rows_to_search
 from gpproj.search.units import Inputs, Unit, held_groups, prefiltered, steps_of, units_of
 
-PER_PROJECTION = 80
-"""Values and gradients of one projection from all starts, about."""
+PER_PROJECTION = 120
+"""Values and gradients of one candidate of an exhaustive step, about."""
+
+PER_EXCHANGE = 350
+"""Values and gradients that looking for other sets takes at one size, about."""
 
 ANNOUNCED = 10.0
 """Expected seconds above which a search says how long it will take."""
@@ -36,8 +44,12 @@ ANNOUNCED = 10.0
 def forward_search(
     reference: Reference,
     max_inputs: int | None = None,
-    strategy: Literal["race", "exhaustive"] = "race",
+    strategy: Strategy = "race",
     *,
+    learn: Learn = "loo",
+    criterion: CriterionName | None = None,
+    exchange: bool = True,
+    floating: bool = False,
     n_jobs: int | None = 1,
     progress: bool = True,
     checkpoint: str | Path | None = None,
@@ -45,7 +57,7 @@ def forward_search(
     always: Inputs = (),
     costs: Mapping[str, float] | None = None,
     stop_below: float | None = None,
-    prior: PriorLike = PRIOR,
+    prior: PriorLike = "auto",
     clusters: Clusters = None,
     kernel: Kernel | None = None,
     prefilter: tuple[str, int] | None = None,
@@ -53,7 +65,7 @@ def forward_search(
     random_state: int | None = 0,
     extend: SearchPath | None = None,
 ) -> SearchPath:
-    """Add inputs one by one, each time the one that leaves the smallest projection error.
+    """Add inputs one by one, each time the one that leaves the smallest error.
 
     Parameters
     ----------
@@ -63,6 +75,19 @@ def forward_search(
     strategy : {"race", "exhaustive"}
         Race the candidates of a step, or optimise every one to convergence as in the paper; many
         times slower.
+    learn : {"loo", "projection", "marginal_likelihood"}
+        How submodels are learned, as for `gpproj.project`.
+    criterion : {"loo_divergence", "projection_error"}, optional
+        What submodels are compared by, and what `path.errors` holds: the divergence between
+        predictions of single rows from the others, or the paper's error. When left out the first
+        for `learn="loo"`, the second otherwise.
+    exchange : bool
+        After each step, look for other sets of the same size: units that are missed least are tried
+        against those that promise most, and the orders of `gpproj.relevance` are candidates.
+        `path.best(k)` then is the best set of each size, while `path[k]` stays nested. The paper
+        has no exchanges.
+    floating : bool
+        Where leaving a unit out shows a better set of the size before, grow that one again at once.
     n_jobs : int or None
         Workers; -1 for all cores, None for what the configured joblib backend says. The path is the
         same whatever their number.
@@ -77,7 +102,7 @@ def forward_search(
         Names or positions of inputs that are in from the start; `path[0]` holds them.
     costs : mapping of str to float, optional
         Costs of inputs or groups (one otherwise): the step then goes to the largest fall of the
-        error per cost.
+        error per cost, and exchanges never make a set dearer.
     stop_below : float, optional
         Stop when the relative error is below this fraction.
     prior, kernel
@@ -102,8 +127,8 @@ def forward_search(
     -------
     SearchPath
         Of linear submodels if the reference is linear. Its searches take little time: `checkpoint`,
-        `prefilter`, `search_rows` and `extend` are not offered for it, and `prior`, `clusters` and
-        `kernel` have no meaning.
+        `prefilter`, `search_rows` and `extend` are not offered for it, and `learn`, `criterion`,
+        `prior`, `clusters` and `kernel` have no meaning.
 
     Examples
     --------
@@ -117,82 +142,73 @@ def forward_search(
     check_jobs(n_jobs)
     check_clusters(clusters)
     check_strategy(strategy)
+    check_criterion(criterion, check_learn(learn))
     _check_fraction(stop_below)
     always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
+    settings: dict[str, Any] = {
+        "strategy": strategy,
+        "progress": False,
+        "exchange": exchange,
+        "groups": groups,
+        "always": always,
+        "costs": costs,
+    }
     if isinstance(reference, LinearReference):
-        refuse_options(prior=prior, clusters=clusters, kernel=kernel)
+        refuse_options(prior=prior, clusters=clusters, kernel=kernel, learn=learn)
         refuse_options(checkpoint=checkpoint, prefilter=prefilter, extend=extend)
-        refuse_options(search_rows=search_rows)
+        refuse_options(search_rows=search_rows, criterion=criterion)
         steps = steps_of(max_inputs, len(units))
         linear = linear_forward(
-            reference, forced, units, steps, strategy, stop_below, n_jobs, progress
+            reference, forced, units, steps, strategy, stop_below, exchange, n_jobs, progress
         )
-        return replace(
-            linear,
-            recipe=partial(
-                forward_search,
-                max_inputs=len(linear.units),
-                strategy=strategy,
-                progress=False,
-                groups=groups,
-                always=always,
-                costs=costs,
-            ),
-        )
+        recipe = partial(forward_search, max_inputs=len(linear.units), **settings)
+        return replace(linear, recipe=recipe)
+    settings |= {
+        "learn": learn,
+        "criterion": criterion,
+        "floating": floating,
+        "prior": prior,
+        "clusters": clusters,
+        "kernel": kernel,
+        "prefilter": prefilter,
+        "search_rows": search_rows,
+        "random_state": random_state,
+    }
     if prefilter is not None:
         units = prefiltered(reference, units, prefilter)
     steps = steps_of(max_inputs, len(units))
-    family = family_of(reference, kernel, prior)
     everything = reference
     if search_rows is not None:
         if extend is not None:
             raise ValueError("search_rows: a path on all rows cannot be extended on some of them")
         rows = rows_to_search(reference.training.n, search_rows, random_state)
-        reference = on_some_rows(reference, rows)
+        reference = reference.on_rows(rows)
+    projector = projector_of(reference, learn, criterion, prior, kernel)
+    space = Space(projector, forced, units, n_jobs)
+    search = Search(reference, space, strategy, exchange=exchange, floating=floating)
     saved = None
     if checkpoint is not None:
-        settings = fingerprint(reference, family, strategy, forced, units)
-        saved = Checkpoint(Path(checkpoint), settings, family)
-    path = _resumed(reference, family, saved, extend, forced, units)
+        decisive = fingerprint(reference, space, strategy, exchange, floating)
+        saved = Checkpoint(Path(checkpoint), decisive)
+    path = _resumed(reference, space, saved, extend)
     done = 0 if path is None else len(path.units)
     display = Progress("forward search", steps, done=done, enabled=progress)
     with display, one_blas_thread(), same_workers(n_jobs):
         if path is None:
-            path = _beginning(reference, family, forced)
-        seconds = _seconds_expected(path, units, steps, strategy)
+            path = search.begun()
+        seconds = _seconds_expected(path, units, steps, strategy, exchange)
         if seconds > ANNOUNCED:
             display.announce(f"{steps - done} steps, about {time_text(seconds)} of work")
         while len(path.units) < steps and not _below(path, stop_below):
-            left = [unit for unit in units if unit not in path.units]
-            chosen = (*path.always, *path.positions)
-            left_over = float(path.relative_errors[-1])
-            field = Field(reference, family, chosen, path.projections[-1], left_over)
-            if strategy == "race":
-                found = race(field, left, _hopes(path, left), n_jobs)
-            else:
-                found = exhaust(field, left, n_jobs)
-            path = _grown(path, field, left, found)
+            path = search.stepped(path)
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
         if search_rows is not None:
-            path = on_all_rows(path, everything, n_jobs)
-    again = partial(
-        forward_search,
-        max_inputs=len(path.units),
-        strategy=strategy,
-        progress=False,
-        groups=groups,
-        always=always,
-        costs=costs,
-        prior=prior,
-        clusters=clusters,
-        kernel=kernel,
-        prefilter=prefilter,
-        search_rows=search_rows,
-        random_state=random_state,
-    )
+            full = projector_of(everything, learn, criterion, prior, kernel)
+            path = on_all_rows(path, everything, full, n_jobs)
+    again = partial(forward_search, max_inputs=len(path.units), **settings)
     recipe = again if extend is None else partial(extended_again, begun=extend.recipe, again=again)
     return replace(path, clusters=clusters, recipe=recipe)
 
@@ -209,85 +225,50 @@ def extended_again(
 
 
 def _resumed(
-    reference: Reference,
-    family: Family,
-    saved: Checkpoint | None,
-    extend: SearchPath | None,
-    forced: tuple[int, ...],
-    units: tuple[Unit, ...],
+    reference: Reference, space: Space, saved: Checkpoint | None, extend: SearchPath | None
 ) -> SearchPath | None:
     """Return the path to go on from: the checkpoint's, or the one given, or none."""
     if saved is not None and saved.exists():
-        return saved.read(reference, forced, units)
+        return saved.read(reference, space)
     if extend is None:
         return None
     if extend.searched is not None:
         raise ValueError("extend: a path that was searched on some rows cannot be extended")
-    same = extend.reference is reference and extend.always == forced
-    alike = extend.family.identity == family.identity and extend.learn == "projection"
-    if not (same and alike and set(extend.units) <= set(units)):
+    same = extend.reference is reference and extend.always == space.always
+    alike = extend.projector.identity == space.projector.identity
+    if not (same and alike and set(extend.units) <= set(space.units)):
         raise ValueError(
             "extend must be a path of the same reference with the same always, groups, costs, "
-            "prior and kernel"
+            "learn, criterion, prior and kernel"
         )
     return extend
-
-
-def _beginning(reference: Reference, family: Family, forced: tuple[int, ...]) -> SearchPath:
-    """Return the path before its first step."""
-    null, full = ends(reference, family)
-    first = project_positions(reference, family, forced, parent=null) if forced else null
-    errors = null.projection_error, full.projection_error
-    return SearchPath(reference, family, (), (first,), *errors, forced)
-
-
-def _grown(
-    path: SearchPath, field: Field, left: Sequence[Unit], found: Sequence[Candidate]
-) -> SearchPath:
-    """Return the path with the best candidate added, and all of them recorded."""
-    best, chosen = winner(field, left, found)
-    return replace(
-        path,
-        units=(*path.units, left[best]),
-        projections=(*path.projections, chosen),
-        tried=(*path.tried, *recorded(field, len(path.units) + 1, left, found)),
-    )
-
-
-def _hopes(path: SearchPath, units: Sequence[Unit]) -> Host:
-    """Return the fall of the error per cost that each unit promised when it last ran."""
-    last = {one.input: one for one in path.tried if one.evaluations}
-    errors = path.errors
-    falls = [
-        errors[last[unit.name].step - 1] - last[unit.name].error if unit.name in last else np.inf
-        for unit in units
-    ]
-    return worth(np.array(falls), np.array([unit.cost for unit in units]))
 
 
 def _below(path: SearchPath, stop_below: float | None) -> bool:
     return stop_below is not None and bool(path.relative_errors[-1] < stop_below)
 
 
-def _seconds_expected(path: SearchPath, units: Sequence[Unit], steps: int, strategy: str) -> float:
+def _seconds_expected(
+    path: SearchPath, units: Sequence[Unit], steps: int, strategy: str, exchange: bool
+) -> float:
     """Return the time that one worker will take, from one measured evaluation."""
-    start = path.projections[-1]
+    start, projector = path.projections[-1], path.projector
+    held = projector.learn.compared_with(projector.target)
     began = time.perf_counter()
-    posterior_divergence(
-        path.reference.target, start.kernel, start.parameters[None], start.active[None]
-    )
+    projector.learn.value(held, start.kernel, start.parameters[None], start.active[None])
     seconds = time.perf_counter() - began
     count = 0
     for taken in range(len(path.units), steps):
         left = len(units) - taken
         race_of = evaluations_expected(len(path.always) + taken, left)
         count += race_of if strategy == "race" else PER_PROJECTION * left
+        count += PER_EXCHANGE if exchange and taken < 12 else 0
     return seconds * count
 
 
 def check_strategy(strategy: str) -> None:
     """Refuse strategies that do not exist."""
-    if strategy not in ("race", "exhaustive"):
+    if strategy not in STRATEGIES:
         raise ValueError(f'strategy must be "race" or "exhaustive", got {strategy!r}')
 
 

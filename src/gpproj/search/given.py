@@ -7,11 +7,23 @@ from dataclasses import replace
 from functools import partial
 
 from gpproj.kernels import Kernel
+from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import PRIOR, Learn, check_learn, family_of, refuse_options
+from gpproj.projection import (
+    CriterionName,
+    Learn,
+    Projection,
+    Projector,
+    check_criterion,
+    check_learn,
+    projector_of,
+    refuse_options,
+)
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.linear import linear_path
-from gpproj.search.path import SearchPath, path_along
+from gpproj.search.path import SearchPath, Subset, ends
+from gpproj.search.rivals import learned
+from gpproj.search.space import Ledger, Space
 from gpproj.search.units import Unit, steps_of
 from gpproj.sensitivity import relevance
 
@@ -19,10 +31,11 @@ from gpproj.sensitivity import relevance
 def project_path(
     reference: Reference,
     order: Iterable[str | int] | str,
-    learn: Learn = "projection",
+    learn: Learn = "loo",
     *,
+    criterion: CriterionName | None = None,
     max_inputs: int | None = None,
-    prior: PriorLike = PRIOR,
+    prior: PriorLike = "auto",
     clusters: Clusters = None,
     kernel: Kernel | None = None,
 ) -> SearchPath:
@@ -34,8 +47,10 @@ def project_path(
     order : iterable of str or int, or str
         Names or positions, the first input first; or a method of `gpproj.relevance`, such as "ard",
         that gives the order. A validation asks the method anew in every fold.
-    learn : {"projection", "marginal_likelihood"}
+    learn : {"loo", "projection", "marginal_likelihood"}
         As for `gpproj.project`.
+    criterion : {"loo_divergence", "projection_error"}, optional
+        As for `gpproj.forward_search`.
     max_inputs : int, optional
         How many inputs of the order to go through; all when left out.
     prior, clusters, kernel
@@ -54,7 +69,7 @@ def project_path(
     >>> path.order == tuple(ref.ard_relevance().nlargest(2).index)
     True
     """
-    check_learn(learn)
+    check_criterion(criterion, check_learn(learn))
     check_clusters(clusters)
     named = order
     if isinstance(order, str):
@@ -65,18 +80,68 @@ def project_path(
     units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
     if isinstance(reference, LinearReference):
         refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
+        refuse_options(criterion=criterion)
         found = linear_path(reference, units)
         own = order if isinstance(order, str) else found.order
         return replace(found, recipe=partial(project_path, order=own, max_inputs=len(units)))
-    family = family_of(reference, kernel, prior)
-    path = path_along(reference, family, units, (), learn, clusters)
+    projector = projector_of(reference, learn, criterion, prior, kernel)
+    path = _along(reference, projector, units, ())
     recipe = partial(
         project_path,
         order=order if isinstance(order, str) else path.order,
         learn=learn,
+        criterion=criterion,
         max_inputs=len(units),
         prior=prior,
         clusters=clusters,
         kernel=kernel,
     )
-    return replace(path, recipe=recipe)
+    return replace(path, clusters=clusters, recipe=recipe)
+
+
+def path_along(reference: Reference, path: SearchPath) -> SearchPath:
+    """Return the submodels of another reference on the same inputs as those of a path."""
+    old = path.projector
+    projector = projector_of(
+        reference, path.learn, path.criterion, old.family.prior, old.family.kernel
+    )
+    found = _along(reference, projector, path.units, path.always)
+    space, better = Space(projector, path.always, path.units), list[Subset | None]()
+    for own, nested in zip(path.better, found.projections, strict=False):
+        if own is None:
+            better.append(None)
+            continue
+        space = Space(projector, path.always, own.units)
+        everything = frozenset(range(len(own.units)))
+        end = learned(space, Ledger(), everything, nested)
+        better.append(Subset(own.units, projector.completed(end)))
+    return replace(found, better=tuple(better), clusters=path.clusters)
+
+
+def _along(
+    reference: Reference, projector: Projector, units: tuple[Unit, ...], always: tuple[int, ...]
+) -> SearchPath:
+    """Return the submodels along a given order, each with the one before it as its parent."""
+    space, ledger = Space(projector, always, units), Ledger()
+    with one_blas_thread():
+        null, full = ends(projector)
+        found: list[Projection] = [null]
+        if always:
+            found = [projector.project([space.asked(())], [null])[0]]
+        for size in range(1, len(units) + 1):
+            members = frozenset(range(size))
+            if space.mask(members).any():
+                end = learned(space, ledger, members, found[0])
+            else:
+                end = null._replace(inputs=space.asked(members))
+            found.append(ledger.add(members, end))
+        completed = tuple(projector.completed(one) for one in found)
+    return SearchPath(
+        reference=reference,
+        projector=projector,
+        units=units,
+        projections=completed,
+        null_error=null.error,
+        full_error=full.error,
+        always=always,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,10 +10,13 @@ from gpproj.execute import run_in_batches
 from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
 from gpproj.projection import (
-    PRIOR,
-    Family,
-    family_of,
-    project_subsets,
+    CriterionName,
+    Learn,
+    Projector,
+    check_criterion,
+    check_learn,
+    mask_of,
+    projector_of,
     refuse_options,
 )
 from gpproj.reference import LinearReference, Reference, run_where
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 def leave_input_out(
     reference: Reference,
     *,
+    learn: Learn = ...,
+    criterion: CriterionName | None = ...,
     n_jobs: int | None = ...,
     prior: PriorLike = ...,
     kernel: Kernel | None = ...,
@@ -37,6 +42,8 @@ def leave_input_out(
 def leave_input_out(
     reference: Sequence[Reference],
     *,
+    learn: Learn = ...,
+    criterion: CriterionName | None = ...,
     n_jobs: int | None = ...,
     prior: PriorLike = ...,
     kernel: Kernel | None = ...,
@@ -46,11 +53,13 @@ def leave_input_out(
 def leave_input_out(
     reference: Reference | Sequence[Reference],
     *,
+    learn: Learn = "loo",
+    criterion: CriterionName | None = None,
     n_jobs: int | None = 1,
-    prior: PriorLike = PRIOR,
+    prior: PriorLike = "auto",
     kernel: Kernel | None = None,
 ) -> pd.Series[float] | pd.DataFrame:
-    """Return the projection error of every submodel that misses one input.
+    """Return what is lost by every submodel that misses one input.
 
     Unlike length-scales, these errors do not favour inputs with non-linear effects (the paper's
     section 4.1).
@@ -60,6 +69,10 @@ def leave_input_out(
     reference : Reference or sequence of Reference
         References on a device go into one batch if they have equally many rows and inputs, the same
         kernel, and the same units, as all standardised data have.
+    learn : {"loo", "projection", "marginal_likelihood"}
+        How submodels are learned, as for `gpproj.project`; the paper's is "projection".
+    criterion : {"loo_divergence", "projection_error"}, optional
+        What is returned; when left out the first for `learn="loo"`, the second otherwise.
     n_jobs : int or None
         Workers; -1 for all cores, None for what the configured backend says.
     prior, kernel
@@ -68,8 +81,8 @@ def leave_input_out(
     Returns
     -------
     Series or DataFrame
-        One projection error for each input, labelled by its name; of several references one row
-        for each, in their order.
+        One figure for each input, labelled by its name; the series has the name of the criterion.
+        Of several references one row for each, in their order.
 
     Examples
     --------
@@ -81,23 +94,24 @@ def leave_input_out(
     """
     import pandas as pd
 
+    measure = check_criterion(criterion, check_learn(learn))
     if not isinstance(reference, Reference):
-        return _of_several(_references(reference), n_jobs, prior, kernel)
+        own = partial(leave_input_out, learn=learn, criterion=criterion, prior=prior, kernel=kernel)
+        return _of_several(_references(reference), own, n_jobs)
+    name = "projection_error"
     if isinstance(reference, LinearReference):
-        refuse_options(prior=prior, kernel=kernel)
+        refuse_options(learn=learn, criterion=criterion, prior=prior, kernel=kernel)
         errors = linear_leave_out(reference, n_jobs)
     else:
-        family = family_of(reference, kernel, prior)
-        work = partial(_errors, reference, family)
+        projector, name = projector_of(reference, learn, criterion, prior, kernel), measure.name
+        work = partial(_errors, projector)
         errors = run_in_batches(work, _remaining(reference), n_jobs, alike=False)
-    return pd.Series(errors, index=list(reference.feature_names), name="projection_error")
+    return pd.Series(errors, index=list(reference.feature_names), name=name)
 
 
-def _errors(
-    reference: Reference, family: Family, subsets: Sequence[tuple[int, ...]]
-) -> list[float]:
-    found = project_subsets(reference, family, subsets)
-    return [one.projection_error for one in found]
+def _errors(projector: Projector, subsets: Sequence[tuple[int, ...]]) -> list[float]:
+    found = projector.project([mask_of(positions, projector.d) for positions in subsets])
+    return [one.error for one in found]
 
 
 def _remaining(reference: Reference) -> list[tuple[int, ...]]:
@@ -116,12 +130,10 @@ def _references(several: Any) -> tuple[Reference, ...]:
 
 def _of_several(
     references: tuple[Reference, ...],
+    own: Callable[[Reference], pd.Series[float]],
     n_jobs: int | None,
-    prior: PriorLike,
-    kernel: Kernel | None,
 ) -> pd.DataFrame:
     import pandas as pd
 
-    own = partial(leave_input_out, prior=prior, kernel=kernel)
     rows = run_where(references[0], own, references, n_jobs)
     return pd.DataFrame(rows).reset_index(drop=True)

@@ -14,14 +14,19 @@ from gpproj.execute import Progress, run
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import scales
 from gpproj.projection import (
+    CRITERIA,
+    OBJECTIVES,
     Family,
+    Figures,
     LinearSubmodel,
     Projection,
-    masks_of,
+    Projector,
+    mask_of,
     project_draws,
     refuse_options,
 )
 from gpproj.reference import Clusters, LinearReference, Reference, refuse_saving
+from gpproj.search.linear_exchange import LinearSubset, followed, linear_exchanged
 from gpproj.search.linear_step import (
     Seen,
     beginning,
@@ -30,7 +35,7 @@ from gpproj.search.linear_step import (
     recorded,
     winner,
 )
-from gpproj.search.path import SearchPath, Tried, relative
+from gpproj.search.path import SearchPath, Subset, Tried, relative
 from gpproj.search.units import Unit
 
 if TYPE_CHECKING:
@@ -47,9 +52,16 @@ class LinearPath(SearchPath):
 
     submodels: tuple[LinearSubmodel, ...] = ()
     """The projections, before the first step first."""
+    exchanged: tuple[LinearSubmodel | None, ...] = ()
+    """At each size the best one, where it is another."""
 
     def submodel(
-        self, size: int, clusters: Clusters = None, n_jobs: int | None = 1
+        self,
+        size: int,
+        clusters: Clusters = None,
+        n_jobs: int | None = 1,
+        *,
+        best: bool = False,
     ) -> LinearSubmodel:
         """Return the submodel after some steps; every draw was projected by itself.
 
@@ -61,9 +73,13 @@ class LinearPath(SearchPath):
             There is no other choice.
         n_jobs : int or None
             Nothing is left to be done.
+        best : bool
+            The best set of that size rather than the one of the path.
         """
         refuse_options(clusters=clusters)
-        return self.submodels[self._steps(size)]
+        steps = self._steps(size)
+        other = self.exchanged[steps] if best and self.exchanged else None
+        return other or self.submodels[steps]
 
     def with_clusters(self, clusters: Clusters) -> LinearPath:
         """Return the path itself: every draw was projected by itself, there is no other choice."""
@@ -81,8 +97,8 @@ class LinearPath(SearchPath):
         Returns
         -------
         DataFrame
-            Indexed by size: the input added, the projection error, the relative error, the noise
-            standard deviation in units of the target (Gaussian noise only), and whether the
+            Indexed by size: the input added, the projection error, the relative error, the inputs
+            of the best set of that size and its relative error, the noise standard deviation in units of the target (Gaussian noise only), and whether the
             iterations converged.
         """
         import pandas as pd
@@ -91,11 +107,16 @@ class LinearPath(SearchPath):
             "input": ["", *self.order],
             "error": self.errors,
             "relative_error": self.relative_errors,
+            "best_inputs": [", ".join(self.best_inputs(size)) for size in range(len(self))],
+            "best_relative_error": relative(self.best_errors, self.null_error, self.full_error),
         }
         if self.reference.training.kind == "real":
             table["noise_sd"] = [np.sqrt(one.noise_variance) for one in self.submodels]
         table["converged"] = [one.converged for one in self.submodels]
         return pd.DataFrame(table, index=pd.RangeIndex(len(self), name="size"))
+
+    def _problems_of(self, found: Projection) -> tuple[str, ...]:
+        return () if found.converged else ("the iterations did not converge",)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Not offered for linear models: their draws are all there is to keep."""
@@ -109,6 +130,7 @@ def linear_forward(
     steps: int,
     strategy: Literal["race", "exhaustive"],
     stop_below: float | None,
+    exchange: bool,
     n_jobs: int | None,
     progress: bool,
 ) -> LinearPath:
@@ -126,6 +148,8 @@ def linear_forward(
         The same for Gaussian noise.
     stop_below : float or None
         Relative error to stop at.
+    exchange : bool
+        Whether other sets of each size are looked for.
     n_jobs : int or None
     progress : bool
     """
@@ -134,7 +158,7 @@ def linear_forward(
     with Progress("forward search", steps, enabled=progress) as display, one_blas_thread():
         null = project_draws(reference, ()).projection_error
         standing = beginning(reference, forced)
-        submodels = [standing.submodel]
+        submodels, others = [standing.submodel], list[LinearSubset | None]([None])
         left = _left(standing.submodel, null)
         while len(entered) < steps and not (stop_below is not None and left < stop_below):
             waiting = [unit for unit in units if unit not in entered]
@@ -147,9 +171,18 @@ def linear_forward(
             standing = standing.entered(waiting[best], seen[best].start)
             entered.append(waiting[best])
             submodels.append(standing.submodel)
+            others.append(None)
+            if exchange:
+                begun = others[-2] or LinearSubset(tuple(entered[:-1]), submodels[-2])
+                grown = followed(reference, forced, units, begun, strategy, n_jobs)
+                nested = LinearSubset(tuple(entered), standing.submodel)
+                start = min(nested, grown, key=lambda one: one.submodel.projection_error)
+                best = linear_exchanged(reference, forced, units, start, strategy, null, n_jobs)
+                if best.submodel.projection_error < standing.submodel.projection_error:
+                    others[-1] = best
             left = _left(standing.submodel, null)
             display.step(len(entered), entered[-1].name, left)
-    return path_of_submodels(reference, tuple(entered), submodels, null, forced, tried)
+    return path_of_submodels(reference, tuple(entered), submodels, null, forced, tried, others)
 
 
 def linear_backward(
@@ -217,6 +250,7 @@ def path_of_submodels(
     null_error: float,
     always: tuple[int, ...] = (),
     tried: Sequence[Tried] = (),
+    others: Sequence[LinearSubset | None] = (),
 ) -> LinearPath:
     """Return a path of submodels that were projected.
 
@@ -230,37 +264,57 @@ def path_of_submodels(
     null_error : float
     always : tuple of int
     tried : sequence of Tried
+    others : sequence of LinearSubset or None
+        At each size the best set of units, where it is another.
     """
     training, kernel = reference.training, reference.structure
-    records = []
-    for one in submodels:
-        mask = masks_of([training.positions(one.inputs)], training.d)[0]
-        error = one.projection_error
-        records.append(
-            Projection(
-                kernel=kernel,
-                parameters=np.empty(0),  # the weights are in the submodel
-                inputs=mask,
-                active=mask,
-                value=error,
-                posterior_kl=error,
-                projection_error=error,
-                converged=one.converged,
-                evaluations=one.evaluations,
-            )
-        )
     signal = float(np.mean(np.var(reference.training_values, axis=1)))
+    varying = np.asarray(training.varying)
+    family = Family(
+        kernel,
+        scales(training),
+        nugget=0.0,
+        signal=signal,
+        varying=varying,
+        known=None,
+        used=varying,
+    )
     return LinearPath(
         reference=reference,
-        family=Family(kernel, scales(training), nugget=0.0, signal=signal, known=None),
+        # Draws are projected in closed form: there is no target that a projector would need.
+        projector=Projector(
+            None,  # type: ignore[arg-type]
+            family,
+            OBJECTIVES["projection"],
+            CRITERIA["projection_error"],
+        ),
         units=units,
-        projections=tuple(records),
+        projections=tuple(_record(reference, one) for one in submodels),
         null_error=null_error,
         full_error=0.0,
         always=always,
         tried=tuple(tried),
         clusters="draws",
         submodels=tuple(submodels),
+        better=tuple(one and Subset(one.units, _record(reference, one.submodel)) for one in others),
+        exchanged=tuple(one and one.submodel for one in others),
+    )
+
+
+def _record(reference: LinearReference, one: LinearSubmodel) -> Projection:
+    """Return what a path tells of a submodel; the weights are in the submodel itself."""
+    training, error = reference.training, one.projection_error
+    mask = mask_of(training.positions(one.inputs), training.d)
+    return Projection(
+        kernel=reference.structure,
+        parameters=np.empty(0),
+        inputs=mask,
+        active=mask,
+        value=error,
+        error=error,
+        converged=one.converged,
+        evaluations=one.evaluations,
+        figures=Figures(error, error, np.nan),
     )
 
 

@@ -1,4 +1,4 @@
-"""`SearchPath`: a sequence of growing submodels, and what each step lost."""
+"""`SearchPath`: a sequence of growing submodels, the best ones of each size, and what they lost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.projection import (
-    Family,
+    CriterionName,
+    Figures,
     Learn,
     Projection,
+    Projector,
     Submodel,
-    family_of,
+    problems_of,
     project_clusters,
-    project_positions,
-    solve_null,
 )
 from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.units import Unit
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 ROUNDING = 1e-10
 """A distance from null to full, relative to their size, that is no distance."""
 
+RISEN = 1e-3
+"""Rise of the relative error from one size to the next that is worth a word."""
+
+GAINED = 1e-4
+"""Fall of the relative error below which a step has improved nothing."""
+
 
 class Tried(NamedTuple):
     """One candidate that a search has looked at."""
@@ -42,7 +48,7 @@ class Tried(NamedTuple):
     input: str
     """Name of the input or group."""
     error: float
-    """The best projection error known; the one before the step if it was not looked at."""
+    """The best error known; the one before the step if it was not looked at."""
     evaluations: int
     """Values and gradients spent on it: how far it was optimised."""
     converged: bool
@@ -58,37 +64,58 @@ class Searched(NamedTuple):
     """At each size, on these rows."""
 
 
+class Subset(NamedTuple):
+    """Some units, and the submodel on them."""
+
+    units: tuple[Unit, ...]
+    projection: Projection
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchPath:
     """Submodels of growing size, the null model first (or the inputs that are always in).
 
     Made by `gpproj.forward_search`, `gpproj.backward_search` and `gpproj.project_path`. `path[k]`
-    is the submodel after k steps.
+    is the submodel after k steps, each step adding to the one before; `path.best(k)` is the best
+    one of that size that the search has found, which need not hold those of the sizes before.
     """
 
     reference: Reference
-    family: Family
-    """Structure and prior of the submodels."""
+    projector: Projector
+    """Structure and prior of the submodels, how they are learned, and what they are compared by."""
     units: tuple[Unit, ...]
     """What entered at each step: an input, or a group of them."""
     projections: tuple[Projection, ...]
     """What was learned at each size, before the first step first: one more than the steps."""
     null_error: float
-    """Projection error of the null model."""
+    """Error of the null model."""
     full_error: float
-    """Projection error of the submodel on all inputs: what the family itself loses."""
+    """Error of the submodel on all inputs: what the family itself loses."""
     always: tuple[int, ...] = ()
     """Positions of inputs that are in from the start."""
     tried: tuple[Tried, ...] = ()
     """Every candidate of every step."""
-    learn: Learn = "projection"
-    """How the submodels were learned."""
+    better: tuple[Subset | None, ...] = ()
+    """At each size the best set of units, where it is another one than that of the path."""
+    pool: tuple[Subset, ...] = ()
+    """Other sets of the last size that were learned: a search that goes on starts from them too."""
     clusters: Clusters = None
     """How many Gaussian processes each submodel is a mixture of; see `gpproj.project`."""
     recipe: Callable[[Reference], SearchPath] | None = None
     """Makes a path of the same length from another reference in the same way."""
     searched: Searched | None = None
     """What the search has seen, if it saw some of the rows only; errors are those of all rows."""
+
+    @property
+    def learn(self) -> Learn:
+        """How the submodels were learned."""
+        name: Learn = self.projector.learn.name  # type: ignore[assignment]  # one of them
+        return name
+
+    @property
+    def criterion(self) -> CriterionName:
+        """What submodels were compared by: the figure that `errors` holds."""
+        return self.projector.criterion.name
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -102,8 +129,13 @@ class SearchPath:
 
     @property
     def errors(self) -> Host:
-        """Projection error at each size, before the first step first."""
-        return np.array([projection.projection_error for projection in self.projections])
+        """What is lost at each size, before the first step first: the figure named `criterion`."""
+        return np.array([projection.error for projection in self.projections])
+
+    @property
+    def best_errors(self) -> Host:
+        """What is lost by the best set of units of each size."""
+        return np.array([self.best_subset(size).projection.error for size in range(len(self))])
 
     @property
     def relative_errors(self) -> Host:
@@ -129,7 +161,37 @@ class SearchPath:
         """Return the submodel after `size` steps."""
         return self.submodel(size, self.clusters)
 
-    def submodel(self, size: int, clusters: Clusters = None, n_jobs: int | None = 1) -> Submodel:
+    def best(self, size: int) -> Submodel:
+        """Return the best submodel with as many units: that of the path, or one found besides."""
+        return self.submodel(size, self.clusters, best=True)
+
+    def best_subset(self, size: int) -> Subset:
+        """Return the best set of units of a size, and what was learned on it."""
+        steps = self._steps(size)
+        found = self.better[steps] if self.better else None
+        return found or self.nested_subset(steps)
+
+    def nested_subset(self, size: int) -> Subset:
+        """Return the first units that entered, and what was learned on them."""
+        steps = self._steps(size)
+        return Subset(self.units[:steps], self.projections[steps])
+
+    def is_better(self, size: int) -> bool:
+        """Say whether the best set of a size is another one than that of the path."""
+        return bool(self.better) and self.better[self._steps(size)] is not None
+
+    def best_inputs(self, size: int) -> tuple[str, ...]:
+        """Return the names of the best units of a size."""
+        return tuple(unit.name for unit in self.best_subset(size).units)
+
+    def submodel(
+        self,
+        size: int,
+        clusters: Clusters = None,
+        n_jobs: int | None = 1,
+        *,
+        best: bool = False,
+    ) -> Submodel:
         """Return the submodel after some steps, projected from some number of clusters.
 
         Parameters
@@ -141,21 +203,58 @@ class SearchPath:
             the inputs that the search has found.
         n_jobs : int or None
             Workers; -1 for all cores.
+        best : bool
+            The best set of that size rather than the one of the path.
 
         Returns
         -------
         Submodel
         """
-        steps = self._steps(size)
+        subset = self.best_subset(size) if best else self.nested_subset(size)
         check_clusters(clusters)
-        if (steps, clusters) not in self._submodels:
-            entered = (position for unit in self.units[:steps] for position in unit.positions)
-            positions, found = (*self.always, *entered), self.projections[steps]
+        return self.on_subset(subset, clusters, n_jobs)
+
+    def on_subset(
+        self, subset: Subset, clusters: Clusters = None, n_jobs: int | None = 1
+    ) -> Submodel:
+        """Return the submodel on a set of units that was learned."""
+        units, found = subset
+        key = (tuple(unit.name for unit in units), clusters)
+        if key not in self._submodels:
+            entered = (position for unit in units for position in unit.positions)
+            positions = (*self.always, *entered)
+            problems = self._problems_of(found)
             with one_blas_thread():
-                self._submodels[steps, clusters] = project_clusters(
-                    self.reference, self.family, found, positions, clusters, self.learn, n_jobs
+                self._submodels[key] = project_clusters(
+                    self.reference, self.projector, found, positions, clusters, n_jobs, problems
                 )
-        return self._submodels[steps, clusters]
+        return self._submodels[key]
+
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        """What may be wrong with the path, in sentences; empty if nothing was seen."""
+        said = []
+        rises = [
+            size for size, rise in enumerate(np.diff(self.relative_errors), start=1) if rise > RISEN
+        ]
+        if rises:
+            said.append(
+                f"the error rises at size {_listed(rises)}: inputs were added, and what is "
+                "compared became worse although what is minimised did not"
+            )
+        idle = [
+            size
+            for size, fall in enumerate(-np.diff(self.relative_errors), start=1)
+            if fall < GAINED and self.relative_errors[size - 1] > GAINED
+        ]
+        if idle and self.tried:
+            said.append(f"no candidate improved anything at step {_listed(idle)}")
+        for size, found in enumerate(self.projections):
+            said += [f"size {size}: {text}" for text in self._problems_of(found)]
+        return tuple(said)
+
+    def _problems_of(self, found: Projection) -> tuple[str, ...]:
+        return problems_of(self.projector, found, self.null_error)
 
     def _steps(self, size: int) -> int:
         """Return a number of steps that was taken, or say which ones were."""
@@ -168,7 +267,7 @@ class SearchPath:
         return steps
 
     @cached_property
-    def _submodels(self) -> dict[tuple[int, Clusters], Submodel]:
+    def _submodels(self) -> dict[tuple[tuple[str, ...], Clusters], Submodel]:
         return {}
 
     def again(self, reference: Reference) -> SearchPath:
@@ -190,19 +289,18 @@ class SearchPath:
 
     def to(self, device: str) -> SearchPath:
         """Return the same path with its reference on a device: clusters are projected there."""
-        return replace(self, reference=self.reference.to(device))
+        reference = self.reference.to(device)
+        return replace(
+            self,
+            reference=reference,
+            projector=replace(self.projector, target=reference.target),
+        )
 
     def along(self, reference: Reference) -> SearchPath:
         """Return the submodels of another reference on the same inputs in the same order."""
-        kernel = self.family.kernel
-        return path_along(
-            reference,
-            family_of(reference, kernel, self.family.prior),
-            self.units,
-            self.always,
-            self.learn,
-            self.clusters,
-        )
+        from gpproj.search.given import path_along
+
+        return path_along(reference, self)
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each size.
@@ -210,25 +308,37 @@ class SearchPath:
         Returns
         -------
         DataFrame
-            Indexed by size: the input added, the projection error, the relative error, the
-            posterior divergence, the extra standard deviation in units of the target, and whether
-            the optimisation converged. After a search on some of the rows, the relative error
-            there stands beside the one of all rows: where they differ, more rows are needed.
+            Indexed by size: the input added, the error and the relative error, the inputs of the
+            best set of that size and its relative error, all divergences, the extra standard
+            deviation in units of the target, and whether the optimisation converged. The column of
+            `criterion` is what `error` repeats. After a search on some of the rows, the relative
+            error there stands beside the one of all rows: where they differ, more rows are needed.
         """
         import pandas as pd
 
         unit = self.reference.training.scaling.target_scale
         extra = [np.exp(0.5 * found.parameters[-1]) * unit for found in self.projections]
+        best = relative(self.best_errors, self.null_error, self.full_error)
         table = {
             "input": ["", *self.order],
             "error": self.errors,
             "relative_error": self.relative_errors,
             **({} if self.searched is None else {"searched": self.searched.relative_errors}),
-            "posterior_kl": [found.posterior_kl for found in self.projections],
+            "best_inputs": [", ".join(self.best_inputs(size)) for size in range(len(self))],
+            "best_relative_error": best,
+            **{
+                name: [getattr(self._figures(found), name) for found in self.projections]
+                for name in Figures._fields
+            },
             "extra_sd": extra,
             "converged": [found.converged for found in self.projections],
         }
         return pd.DataFrame(table, index=pd.RangeIndex(len(self), name="size"))
+
+    def _figures(self, found: Projection) -> Figures:
+        figures = found.figures or self.projector.completed(found).figures
+        assert figures is not None  # it was just completed
+        return figures
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the relative error against the size; see `gpproj.plots.error_curve`."""
@@ -248,6 +358,18 @@ class SearchPath:
         return f"SearchPath({steps}; relative error={self.relative_errors[-1]:.3f})"
 
 
+def _listed(numbers: list[int]) -> str:
+    """Return numbers in words: a few of them, and how many more.
+
+    >>> _listed([2]), _listed([2, 3]), _listed([1, 2, 3, 4, 5])
+    ('2', '2 and 3', '1, 2, 3 and 2 more')
+    """
+    shown = [str(number) for number in numbers[:3]]
+    if len(numbers) > 3:
+        return f"{', '.join(shown)} and {len(numbers) - 3} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
 def relative(errors: Host, null: float, full: float) -> Host:
     """Return errors on the scale from one (null) to zero (full).
 
@@ -262,36 +384,6 @@ def relative(errors: Host, null: float, full: float) -> Host:
     return (errors - full) / distance
 
 
-def path_along(
-    reference: Reference,
-    family: Family,
-    units: tuple[Unit, ...],
-    always: tuple[int, ...],
-    learn: Learn,
-    clusters: Clusters,
-) -> SearchPath:
-    """Return the submodels along a given order, each with the one before it as its parent."""
-    with one_blas_thread():
-        null, full = ends(reference, family, learn)
-        chosen, found = always, [null]
-        if always:
-            found = [project_positions(reference, family, always, learn, null)]
-        for unit in units:
-            chosen = (*chosen, *unit.positions)
-            found.append(project_positions(reference, family, chosen, learn, found[-1]))
-    return SearchPath(
-        reference=reference,
-        family=family,
-        units=units,
-        projections=tuple(found),
-        null_error=null.projection_error,
-        full_error=full.projection_error,
-        always=always,
-        learn=learn,
-        clusters=clusters,
-    )
-
-
 class Ends(NamedTuple):
     """The two submodels that relative errors are measured between."""
 
@@ -299,10 +391,8 @@ class Ends(NamedTuple):
     full: Projection
 
 
-def ends(reference: Reference, family: Family, learn: Learn = "projection") -> Ends:
-    """Return the null model, and the projection error of the submodel on all inputs."""
-    with one_blas_thread():
-        null = solve_null(reference.target, family, learn)
-        everything = tuple(range(reference.training.d))
-        full = project_positions(reference, family, everything, learn)
-        return Ends(null, full)
+def ends(projector: Projector) -> Ends:
+    """Return the null model, and the submodel on all inputs."""
+    everything = np.ones(projector.d, dtype=bool)
+    null = projector.null()
+    return Ends(null, projector.project([everything], [null])[0])

@@ -7,46 +7,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.projection import Family, Projection
+from gpproj.projection import Figures, Projection, Projector
 from gpproj.reference import Reference
-from gpproj.search.path import Searched, SearchPath, Tried
+from gpproj.search.path import Searched, SearchPath, Subset, Tried
 from gpproj.search.units import Unit
 from gpproj.store import Stored
 
-NUMBERS = ("value", "posterior_kl", "projection_error", "converged", "evaluations")
+NUMBERS = ("value", "error", "converged", "evaluations", "doubt")
 """Fields of a projection that are single numbers."""
+
+ARRAYS = ("parameters", "inputs", "active")
+"""Fields of a projection that are arrays."""
 
 
 def record_of(path: SearchPath) -> Stored:
     """Return what was found at every step: the order, the projections, the candidates."""
-    d = path.reference.training.d
-    own = path.family.kernel.parameters(d)
+    arrays: dict[str, NDArray[Any]] = {}
+
+    def plain(place: str, found: Projection) -> dict[str, Any]:
+        arrays.update({f"{name}_{place}": getattr(found, name) for name in ARRAYS})
+        return {
+            "null": not path.projector.is_own(found),
+            **{name: getattr(found, name) for name in NUMBERS},
+            "figures": None if found.figures is None else list(found.figures),
+        }
+
+    def subset(place: str, own: Subset | None) -> dict[str, Any] | None:
+        if own is None:
+            return None
+        return {"units": [unit.name for unit in own.units], **plain(place, own.projection)}
+
     content = {
         "order": list(path.order),
         "null_error": path.null_error,
         "full_error": path.full_error,
-        "projections": [
-            {
-                "null": found.kernel.parameters(d) != own,
-                **{name: getattr(found, name) for name in NUMBERS},
-            }
-            for found in path.projections
-        ],
+        "projections": [plain(str(size), one) for size, one in enumerate(path.projections)],
+        "better": [subset(f"better_{size}", one) for size, one in enumerate(path.better)],
+        "pool": [subset(f"pool_{place}", one) for place, one in enumerate(path.pool)],
         "tried": [list(one) for one in path.tried],
         "searched": None if path.searched is None else list(path.searched),
     }
-    arrays: dict[str, NDArray[Any]] = {}
-    for size, found in enumerate(path.projections):
-        arrays[f"parameters_{size}"] = found.parameters
-        arrays[f"inputs_{size}"] = found.inputs
-        arrays[f"active_{size}"] = found.active
     return Stored(content, arrays)
 
 
 def path_of(
     record: Stored,
     reference: Reference,
-    family: Family,
+    projector: Projector,
     always: tuple[int, ...],
     units: tuple[Unit, ...],
 ) -> SearchPath:
@@ -56,34 +63,47 @@ def path_of(
     ----------
     record : Stored
     reference : Reference
-    family : Family
+    projector : Projector
     always : tuple of int
     units : tuple of Unit
         Those that entered, and maybe others.
     """
     content, arrays = record
-    structures = {False: family.kernel, True: family.kernel.without_inputs()}
-    projections = tuple(
-        Projection(
+    kernel = projector.family.kernel
+    structures = {False: kernel, True: kernel.without_inputs()}
+    known = {unit.name: unit for unit in units}
+
+    def projection(place: str, plain: dict[str, Any]) -> Projection:
+        figures = plain["figures"]
+        return Projection(
             kernel=structures[plain["null"]],
-            parameters=arrays[f"parameters_{size}"],
-            inputs=arrays[f"inputs_{size}"].astype(np.bool_),
-            active=arrays[f"active_{size}"].astype(np.bool_),
+            parameters=arrays[f"parameters_{place}"],
+            inputs=arrays[f"inputs_{place}"].astype(np.bool_),
+            active=arrays[f"active_{place}"].astype(np.bool_),
+            figures=None if figures is None else Figures(*figures),
             **{name: plain[name] for name in NUMBERS},
         )
-        for size, plain in enumerate(content["projections"])
-    )
-    known = {unit.name: unit for unit in units}
+
+    def subset(place: str, plain: dict[str, Any] | None) -> Subset | None:
+        if plain is None:
+            return None
+        return Subset(tuple(known[name] for name in plain["units"]), projection(place, plain))
+
+    pool = [subset(f"pool_{place}", one) for place, one in enumerate(content["pool"])]
     return SearchPath(
         reference=reference,
-        family=family,
+        projector=projector,
         units=tuple(known[name] for name in content["order"]),
-        projections=projections,
+        projections=tuple(
+            projection(str(size), plain) for size, plain in enumerate(content["projections"])
+        ),
         null_error=content["null_error"],
         full_error=content["full_error"],
         always=always,
         tried=tuple(Tried(*one) for one in content["tried"]),
-        searched=_searched(content.get("searched")),
+        better=tuple(subset(f"better_{size}", one) for size, one in enumerate(content["better"])),
+        pool=tuple(one for one in pool if one is not None),
+        searched=_searched(content["searched"]),
     )
 
 

@@ -2,81 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.projection import Family, Projection, masks_of, project_subsets
-from gpproj.reference import Reference
+from gpproj.projection import Projection, Runner
 from gpproj.search.path import Tried
-from gpproj.search.units import Unit
+from gpproj.search.space import Members, Space
+
+HALVING = ((8, 3), (16, 2))
+"""Iterations of every candidate of an exhaustive step, and the starts that then run on."""
 
 
-class Field(NamedTuple):
+class Step(NamedTuple):
     """What a step starts from."""
 
-    reference: Reference
-    family: Family
-    chosen: tuple[int, ...]
-    """Positions of the inputs that are in."""
+    space: Space
+    base: Members
+    """Units that are in."""
     parent: Projection
     """The submodel on them."""
     left: float = 1.0
     """The relative error that is left to explain."""
     removing: bool = False
     """Whether units leave (a backward search) rather than enter."""
+    others: tuple[Projection, ...] = ()
+    """Submodels on other sets, which are starts too."""
 
-    def positions(self, unit: Unit) -> tuple[int, ...]:
-        """Return the inputs of the submodel that a unit makes by entering or leaving."""
-        if not self.removing:
-            return (*self.chosen, *unit.positions)
-        return tuple(one for one in self.chosen if one not in unit.positions)
+    @property
+    def known(self) -> tuple[Projection, ...]:
+        """Submodels to start from."""
+        return (self.parent, *self.others)
 
-    def project(self, units: Sequence[Unit]) -> list[Projection]:
-        """Return the submodels of several units, optimised from all starts to convergence."""
-        subsets = [self.positions(unit) for unit in units]
-        if not self.removing:
-            return project_subsets(self.reference, self.family, subsets, parent=self.parent)
-        warm = self.parent.parameters, self.parent.active
-        return project_subsets(self.reference, self.family, subsets, warm=warm)
+    def members(self, unit: int) -> Members:
+        """Return the set that a unit makes by entering or leaving."""
+        return self.base - {unit} if self.removing else self.base | {unit}
 
-    def mask(self, unit: Unit) -> NDArray[np.bool_]:
-        """Return the inputs that it can use, `(d,)`: constant ones are never used."""
-        training = self.reference.training
-        asked = masks_of([self.positions(unit)], training.d)[0]
-        mask: NDArray[np.bool_] = asked & np.asarray(training.varying)
-        return mask
+    def end(self, runners: Sequence[Runner], sets: Sequence[Members]) -> list[Projection]:
+        """Run candidates to convergence; a unit that enters makes nothing worse."""
+        return self.space.end(runners, sets, () if self.removing else (self.parent,))
+
+    def gains(self, errors: Sequence[float] | Host, costs: Host) -> Host:
+        """Return what each unit is worth: the fall of the error per cost, `(u,)`.
+
+        An input that enters and makes the error worse is no better for being dear: its rise counts
+        times its cost. One that leaves makes it worse as a rule, and the dear one should leave
+        first.
+        """
+        falls = self.parent.error - np.asarray(errors)
+        return falls / costs if self.removing else worth(falls, costs)
 
 
 class Candidate(NamedTuple):
     """What a step has found out about one unit."""
 
     error: float
-    """The best projection error known; the parent's if the unit was not looked at."""
+    """The best error known; the parent's if the unit was not looked at."""
     evaluations: int
     """Values and gradients spent on it."""
     projection: Projection | None
     """Its submodel, where it was optimised to the end."""
 
 
-def exhaust(field: Field, units: Sequence[Unit], n_jobs: int | None) -> list[Candidate]:
-    """Optimise every candidate to convergence, as in the paper."""
-    found = run_in_batches(field.project, units, n_jobs, alike=False)
-    return [Candidate(one.projection_error, one.evaluations, one) for one in found]
+Compare: TypeAlias = Callable[[Step, Sequence[int], Host], list[Candidate]]
+"""A strategy: from a step, candidates and what they promised to what was found out about them."""
 
 
-def gains(field: Field, errors: Sequence[float], costs: Host) -> Host:
-    """Return what each unit is worth: the fall of the projection error per cost, `(u,)`.
+def compared(
+    compare: Compare, step: Step, candidates: Sequence[int], hopes: Host
+) -> list[Candidate]:
+    """Compare candidates; a set without any input that varies is the null model."""
+    some = [bool(step.space.mask(step.members(number)).any()) for number in candidates]
+    places = [place for place, own in enumerate(some) if own]
+    found = iter(
+        compare(step, [candidates[place] for place in places], hopes[places]) if places else []
+    )
+    null = None if all(some) else step.space.projector.null()
+    every = []
+    for number, own in zip(candidates, some, strict=True):
+        if own:
+            every.append(next(found))
+            continue
+        assert null is not None  # as not all have inputs
+        asked = step.space.asked(step.members(number))
+        every.append(Candidate(null.error, null.evaluations, null._replace(inputs=asked)))
+    return every
 
-    An input that enters and makes the error worse is no better for being dear: its rise counts
-    times its cost. One that leaves makes it worse as a rule, and the dear one should leave first.
-    """
-    falls = field.parent.projection_error - np.asarray(errors)
-    return falls / costs if field.removing else worth(falls, costs)
+
+def exhaust(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
+    """Optimise every candidate to convergence, as in the paper; parameters as for `race`."""
+    sets = [step.members(number) for number in candidates]
+    runners = step.space.begin(sets, step.known, HALVING[0][0])
+    runners = [runner.narrowed(HALVING[0][1]) for runner in runners]
+    runners = step.space.advance(runners, HALVING[1][0])
+    runners = [runner.narrowed(HALVING[1][1]) for runner in runners]
+    return [Candidate(one.error, one.evaluations, one) for one in step.end(runners, sets)]
 
 
 def worth(falls: Host, costs: Host) -> Host:
@@ -85,27 +107,27 @@ def worth(falls: Host, costs: Host) -> Host:
 
 
 def winner(
-    field: Field, units: Sequence[Unit], found: Sequence[Candidate]
+    step: Step, candidates: Sequence[int], found: Sequence[Candidate]
 ) -> tuple[int, Projection]:
     """Return the best of the candidates that were optimised to the end, and its submodel."""
     ended = [(u, one.projection) for u, one in enumerate(found) if one.projection is not None]
-    costs = np.array([units[u].cost for u, _ in ended])
-    best = np.argmax(gains(field, [projection.projection_error for _, projection in ended], costs))
+    costs = step.space.costs([candidates[u] for u, _ in ended])
+    best = np.argmax(step.gains([projection.error for _, projection in ended], costs))
     return ended[int(best)]
 
 
 def recorded(
-    field: Field, step: int, units: Sequence[Unit], found: Sequence[Candidate]
+    step: Step, number: int, candidates: Sequence[int], found: Sequence[Candidate]
 ) -> list[Tried]:
     """Return what a step has found out about every unit, for the path's record."""
-    known = field.parent.projection_error
+    known = step.parent.error
     return [
         Tried(
-            step=step,
-            input=unit.name,
+            step=number,
+            input=step.space.units[unit].name,
             error=one.error if np.isfinite(one.error) else known,  # nothing could be factorised
             evaluations=one.evaluations,
             converged=one.projection is not None and one.projection.converged,
         )
-        for unit, one in zip(units, found, strict=True)
+        for unit, one in zip(candidates, found, strict=True)
     ]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import run
-from gpproj.projection import Family, Projection, not_worse, solve, solve_null
+from gpproj.projection import Projection, Projector
 from gpproj.reference import Reference
-from gpproj.search.path import Searched, SearchPath, ends
+from gpproj.search.path import Searched, SearchPath, Subset, ends
 
 
 def rows_to_search(n: int, search_rows: Any, random_state: Any) -> NDArray[np.intp]:
@@ -37,60 +37,64 @@ def rows_to_search(n: int, search_rows: Any, random_state: Any) -> NDArray[np.in
     return np.sort(np.random.default_rng(random_state).choice(n, count, replace=False))
 
 
-def on_some_rows(reference: Reference, rows: NDArray[np.intp]) -> Reference:
-    """Return the reference whose projections are held to its posterior at some rows alone."""
-    some = replace(reference)
-    vars(some)["target"] = reference.target.take(rows)  # as if it had been asked for already
-    return some
-
-
-def on_all_rows(path: SearchPath, reference: Reference, n_jobs: int | None = 1) -> SearchPath:
+def on_all_rows(
+    path: SearchPath, reference: Reference, projector: Projector, n_jobs: int | None = 1
+) -> SearchPath:
     """Return the submodels of a path that was searched on some rows, projected on all of them.
 
-    Each starts from the optimum on the rows of the search.
+    Each starts from the optimum on the rows of the search and from the reference's own values.
 
     Parameters
     ----------
     path : SearchPath
-        Of `on_some_rows`.
+        Of some rows.
     reference : Reference
         Of all rows.
+    projector : Projector
+        Likewise.
     n_jobs : int or None
         Submodels at a time.
     """
-    family, full = path.family, ends(path.reference, path.family).full
-    null = solve_null(reference.target, family)
-    varying = [one for one in path.projections if _mask(reference, one).any()]
+    null, full = ends(projector)
+    own = [one.projection for one in path.better if one is not None]
     # The largest first: they take longest.
-    moved = run(partial(_moved, reference, family), [full, *reversed(varying)], n_jobs)
-    found = [null] * (len(path.projections) - len(varying)) + moved[:0:-1]
-    for size in range(1, len(found)):
-        found[size] = not_worse(found[size], found[size - 1])
+    wanted = sorted([*path.projections, *own], key=lambda one: -int(one.inputs.sum()))
+    moved = dict(
+        zip(
+            map(id, wanted),
+            run(partial(_moved, projector, null), wanted, n_jobs),
+            strict=True,
+        )
+    )
+    found: list[Projection] = []
+    for old in path.projections:
+        found.append(projector.not_worse(moved[id(old)], found[-1:]))
+    better: list[Subset | None] = []
+    for place, one in enumerate(path.better):
+        now = None if one is None else Subset(one.units, moved[id(one.projection)])
+        kept = now is not None and now.projection.error < found[place].error
+        better.append(now if kept else None)
     return replace(
         path,
         reference=reference,
-        projections=tuple(
-            one._replace(inputs=old.inputs)
-            for one, old in zip(found, path.projections, strict=True)
+        projector=projector,
+        projections=tuple(projector.completed(one) for one in found),
+        null_error=null.error,
+        full_error=full.error,
+        better=tuple(
+            one and Subset(one.units, projector.completed(one.projection)) for one in better
         ),
-        null_error=null.projection_error,
-        full_error=moved[0].projection_error,
+        pool=(),
         searched=Searched(
             int(path.reference.target.latent_mean.shape[0]), tuple(path.relative_errors.tolist())
         ),
     )
 
 
-def _mask(reference: Reference, projection: Projection) -> NDArray[np.bool_]:
-    """Return the inputs that a submodel can use, `(d,)`, whether or not it did on some rows."""
-    mask: NDArray[np.bool_] = projection.inputs & np.asarray(reference.training.varying)
-    return mask
-
-
-def _moved(reference: Reference, family: Family, projection: Projection) -> Projection:
+def _moved(projector: Projector, null: Projection, known: Projection) -> Projection:
     """Return the projection on all rows, from the optimum on some."""
-    mask = _mask(reference, projection)[None, :]
-    if projection.kernel != family.kernel:  # the null model, which was no worse on some rows
-        return solve(reference.target, family, mask)[0]
-    start = family.extended(projection.parameters, projection.active, mask[0])
-    return solve(reference.target, family, mask, starts=[start])[0]
+    mask = known.inputs & projector.family.varying
+    if not mask.any():
+        return null._replace(inputs=known.inputs)
+    starts = projector.short_starts(mask, [known])
+    return projector.solve([mask], [starts])[0]._replace(inputs=known.inputs)

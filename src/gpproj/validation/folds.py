@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ from gpproj.linalg import Host, to_host
 from gpproj.prediction import Predictive
 from gpproj.reference import Reference, run_where
 from gpproj.search import SearchPath
-from gpproj.validation.scores import Scores
+from gpproj.validation.scores import Scores, joined
 
 Rows = NDArray[np.intp]
 
@@ -34,8 +34,11 @@ class FoldResult(NamedTuple):
     """What a fold has found."""
 
     scores: Scores
+    """Of the best submodels of each size."""
     order: tuple[str, ...]
     """Inputs, or groups of them, in the order they entered."""
+    along: Scores | None = None
+    """Of the submodels along the path, where some are others."""
     chosen: int | None = None
     """The size that a validation inside the fold suggests."""
 
@@ -179,9 +182,20 @@ def _in_fold(
     own = reference.refit(*raw_rows(reference.training, fold.train))
     found = path.again(own) if inside else path.along(own)
     chosen = None if choose is None else choose(own, found)
-    models: list[Predictive] = [own, *(found[size] for size in range(len(found)))]
-    scores = predictions(models, raw_rows(reference.training, fold.test), fold.test, fold.number)
-    return FoldResult(scores, found.order, chosen)
+    new, sizes = raw_rows(reference.training, fold.test), range(len(found))
+    best: list[Predictive] = [own, *(found.best(size) for size in sizes)]
+    scores, along = predictions(best, new, fold.test, fold.number), None
+    if any(found.is_better(size) for size in sizes):
+        nested: list[Predictive] = [own, *(found[size] for size in sizes)]
+        along = predictions(nested, new, fold.test, fold.number)
+    return FoldResult(scores, found.order, along, chosen)
+
+
+def along_of(results: Sequence[FoldResult]) -> Scores | None:
+    """Return the predictions along the paths of all folds, where any has better sets besides."""
+    if all(one.along is None for one in results):
+        return None
+    return joined([one.along or one.scores for one in results])
 
 
 def predictions(models: list[Predictive], new: RawRows, rows: Rows, fold: int) -> Scores:

@@ -37,11 +37,11 @@ def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
         reference.draws.parameters,
         reference.draws.weights,
         reference.feature_names,
-        path.family.identity,
+        path.projector.identity,
         path.errors,
+        path.best_errors,
         [list(unit) for unit in path.units],
         path.always,
-        path.learn,
         path.clusters,
         inside,
         _settings(path.recipe),
@@ -85,7 +85,10 @@ class Keeper:
         self.folder.mkdir(parents=True, exist_ok=True)
         found = self.work(fold)
         content = {"key": key, "order": list(found.order), "chosen": found.chosen}
-        store.write(file, KIND, content, found.scores._asdict())
+        arrays = found.scores._asdict()
+        if found.along is not None:
+            arrays |= {f"along_{name}": part for name, part in found.along._asdict().items()}
+        store.write(file, KIND, content, arrays)
         return found
 
 
@@ -96,5 +99,17 @@ def _read(file: Path, key: str) -> FoldResult:
             f"checkpoint {file} belongs to a validation of other data or settings; "
             "remove it or name another folder"
         )
-    scores = Scores(**{name: np.asarray(array) for name, array in arrays.items()})
-    return FoldResult(scores, tuple(content["order"]), content["chosen"])
+    own, along = (
+        {
+            name: np.asarray(arrays[prefix + name])
+            for name in Scores._fields
+            if prefix + name in arrays
+        }
+        for prefix in ("", "along_")
+    )
+    return FoldResult(
+        Scores(**own),
+        tuple(content["order"]),
+        Scores(**along) if along else None,
+        content["chosen"],
+    )

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,16 +23,25 @@ from gpproj.inference import (
     Evidence,
     Latent,
     LeaveOneOut,
+    Marginals,
+    Problem,
     Sites,
     conditioned,
     leave_one_out,
+    left_out_of_moments,
     posterior,
 )
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
 from gpproj.priors import Bounds, scales
 from gpproj.reference import Reference, Target
-from gpproj.reference.draws import Draws, mean_likelihood, mean_sites, smoothed
+from gpproj.reference.draws import (
+    Draws,
+    mean_likelihood,
+    mean_sites,
+    mixed_left_out,
+    smoothed,
+)
 from gpproj.reference.fitting import box_of, log_density_of
 from gpproj.reference.target import target_of
 from gpproj.validation.newton import curvatures, free_parameters, moved, newton_step, slopes
@@ -65,8 +74,23 @@ class Leaver(ABC):
     def __call__(self, i: int) -> Left:
         """Leave out observation i."""
 
-    def _target(self, i: int, latent: Latent) -> Target:
-        """Return the target on the other rows from moments on all rows."""
+    def _target(
+        self,
+        i: int,
+        latent: Latent,
+        predicted: Callable[[Problem, NDArray[np.intp]], Marginals] | None = None,
+    ) -> Target:
+        """Return the target on the other rows from moments on all rows.
+
+        Parameters
+        ----------
+        i : int
+        latent : Latent
+            On all rows, without the i-th observation.
+        predicted : callable, optional
+            From the problem of the other rows, and these, to predictions of single ones; by
+            removing sites from the moments when left out.
+        """
         others = np.delete(np.arange(self.y.size), i)
 
         def rows(values: Array) -> Array:  # beside the moments, on the host or on a device
@@ -84,6 +108,7 @@ class Leaver(ABC):
             latent.latent_cov.take(others),
             latent.likelihood,
             Sites(tau[others], nu[others]),
+            None if predicted is None else predicted(rest, others),
         )
         return target_of(rest, found)
 
@@ -193,6 +218,33 @@ class SampledLeaver(Leaver):
         self.loo_density = np.stack([density for _, density in found])
         prior = np.log(reference.draws.weights)[:, None]
         self.log_weights, self.k_hat = smoothed(prior - self.loo_density)
+        self._variances = np.diagonal(self.covs, axis1=1, axis2=2)
+
+    def _predicted(
+        self, w: Host, means: Host, variances: Host, rest: Problem, others: NDArray[np.intp]
+    ) -> Marginals:
+        """Return the moments of predictions of single rows among the others, `(u,)` each.
+
+        Parameters
+        ----------
+        w : array `(s,)`
+            Weights of the draws without the observation that is left out.
+        means, variances : arrays `(s, n)`
+            Of the latent function in each draw, without it.
+        rest : Problem
+            Of the other rows.
+        others : int array
+        """
+        found = [
+            left_out_of_moments(
+                rest,
+                Marginals(mean[others], variance[others]),
+                Sites(own.precision[others], own.shift[others]),
+            )
+            for mean, variance, own in zip(means, variances, self.sites, strict=True)
+        ]
+        draws = Draws(self.reference.draws.parameters, np.maximum(w, np.finfo(np.float64).tiny))
+        return mixed_left_out(rest, draws, found)
 
     def __call__(self, i: int) -> Left:
         """Leave out observation i."""
@@ -209,9 +261,11 @@ class SampledLeaver(Leaver):
         likelihood = mean_likelihood(self.problem, Draws(self.reference.draws.parameters, w))
         sites = mean_sites(self.problem, likelihood, self.sites, w)
         latent = Latent(mean, DenseCovariance(cov), likelihood, sites)
+        variances = self._variances + column**2 * (tau / left)[:, None]
+        predicted = partial(self._predicted, w, means, variances)
         density = np.logaddexp.reduce(self.log_weights[:, i] + self.loo_density[:, i])
         seen = float(w @ self.loo_mean[:, i])
-        return Left(seen, float(density), self._target(i, latent), likelihood)
+        return Left(seen, float(density), self._target(i, latent, predicted), likelihood)
 
 
 def downdated(latent: Latent, i: int) -> Latent:

@@ -13,9 +13,8 @@ from gpproj.projection.irls import leverages
 from gpproj.projection.linear import basis_of, with_intercept
 from gpproj.reference import LinearReference
 from gpproj.search import SearchPath
-from gpproj.validation.folds import leave_one_out_folds, validate_folds
-from gpproj.validation.loo import LooResult, warn_of_weights, worst_k
-from gpproj.validation.scores import Scores, joined
+from gpproj.validation.loo import LooResult, of_both, warn_of_weights, with_refits, worst_k
+from gpproj.validation.scores import Scores
 
 SATURATED = 1e-8
 """Distance of a leverage from one below which a submodel fits a row whatever it says."""
@@ -55,18 +54,16 @@ def linear_loo(
         bad = bad[:0]
     good = np.setdiff1d(points, bad, assume_unique=True)
     with one_blas_thread():
-        models = [_whole(reference)]
-        for size in range(len(path)):
-            submodel = path[size]
+        models, sizes = [_whole(reference)], range(len(path))
+        submodels = [path.best(size) for size in sizes]
+        submodels += [path[size] for size in sizes if path.is_better(size)]
+        for submodel in submodels:
             assert isinstance(submodel, LinearSubmodel)  # as the reference is
             models.append(without_each(reference, submodel))
-        scores = _scores(reference, models, log_weights, good)
+        scores, along = of_both(path, _scores(reference, models, log_weights, good))
     if bad.size:
-        folds = leave_one_out_folds(reference.training.n, bad)
-        refits = validate_folds(reference, path, folds, False, n_jobs, progress)
-        parts = [one.scores._replace(fold=one.scores.rows) for one in refits]
-        scores = joined([scores, *parts])
-    return LooResult(scores, k_hat, bad)
+        scores, along = with_refits(reference, path, bad, scores, along, n_jobs, progress)
+    return LooResult(scores, along, k_hat, bad)
 
 
 class Without(NamedTuple):

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import run
-from gpproj.inference import LeaveOneOut, Problem, exact, leave_one_out
+from gpproj.inference import LeaveOneOut, Problem, Sites, exact, leave_one_out
 from gpproj.inference.approximation import with_diagonal
 from gpproj.inference.sites import DensePrior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
-from gpproj.projection import Goal
-from gpproj.projection.conditioning import condition_on_data, condition_prior
-from gpproj.projection.family import null_family
+from gpproj.projection import Objective, Projection, Submodel
+from gpproj.projection.conditioning import condition_on_data, condition_prior, submodel_prior
+from gpproj.projection.goal import Goal
 from gpproj.projection.submodel import Part
 from gpproj.reference import Reference
 from gpproj.reference.target import target_of
-from gpproj.search import SearchPath
+from gpproj.search import SearchPath, Subset
 from gpproj.validation.folds import leave_one_out_folds, validate_folds
 from gpproj.validation.leaving import Leaver, Left, PointLeaver, SampledLeaver
 from gpproj.validation.newton import free_parameters, moved, newton_step, slopes
@@ -50,18 +50,19 @@ class SingleSubmodel:
     Parameters
     ----------
     path : SearchPath
-    size : int
+    found : Projection
+        One of its submodels.
     held : bool
         Leave the hyperparameters where they are.
     """
 
-    def __init__(self, path: SearchPath, size: int, held: bool) -> None:
-        self.reference = path.reference
-        self.found = path.projections[size]
-        same = self.found.kernel == path.family.kernel
-        self.family = path.family if same else null_family(path.family)
+    def __init__(self, path: SearchPath, found: Projection, held: bool) -> None:
+        self.reference, self.found, self.held = path.reference, found, held
+        projector = (
+            path.projector if path.projector.is_own(found) else path.projector.without_inputs
+        )
+        self.family, self.learn = projector.family, projector.learn
         self.mask: NDArray[np.bool_] = np.asarray(self.found.active)
-        self.learn, self.held = path.learn, held
 
     def __call__(self, i: int, left: Left) -> Prediction:
         """Predict observation i, given the reference without it."""
@@ -78,7 +79,9 @@ class SingleSubmodel:
         return self._loo(self.reference.latent.likelihood, self.found.parameters)
 
     def _loo(self, likelihood: Likelihood, parameters: Host) -> LeaveOneOut:
-        return submodel_loo(self.reference, likelihood, self.family.kernel, parameters, self.mask)
+        return submodel_loo(
+            self.reference, likelihood, self.family.kernel, parameters, self.mask, self.learn
+        )
 
     def _moved(self, left: Left) -> Host:
         """Return one Newton step towards the projection of the reference without i."""
@@ -118,14 +121,16 @@ class MixedSubmodel:
     Parameters
     ----------
     path : SearchPath
-    size : int
+    submodel : Submodel
+        One of its submodels.
     log_weights : array `(s, n)`
         Of the draws, for each observation that is left out.
     """
 
-    def __init__(self, path: SearchPath, size: int, log_weights: Host) -> None:
+    def __init__(self, path: SearchPath, submodel: Submodel, log_weights: Host) -> None:
         reference = path.reference
-        loos = [part_loo(reference.problem, part) for part in path[size].parts]
+        learn = path.projector.learn
+        loos = [part_loo(reference.problem, part, learn) for part in submodel.parts]
         self.means = np.stack([to_host(loo.mean) for loo in loos])
         self.densities = np.stack([to_host(loo.log_density) for loo in loos])
         rows = reference.partition(path.clusters)
@@ -146,6 +151,7 @@ def submodel_loo(
     kernel: Kernel,
     parameters: Host,
     active: NDArray[np.bool_],
+    learn: Objective,
 ) -> LeaveOneOut:
     """Predict every observation by a submodel without it, hyperparameters and sites held."""
     problem = reference.problem
@@ -153,17 +159,41 @@ def submodel_loo(
     if problem.method == "exact":
         latent = latent._replace(sites=exact.sites_of(problem, likelihood))
     target = target_of(problem, latent)
-    given = condition_on_data(problem, likelihood, target, kernel, parameters, active)
+    if problem.method == "exact" and target.inducing is None:
+        prior = submodel_prior(problem, target, kernel, parameters, active, learn)
+        return _exact_loo(problem, prior, latent.sites)
+    given = condition_on_data(problem, likelihood, target, kernel, parameters, active, learn)
     return leave_one_out(problem, likelihood, given)
 
 
-def part_loo(problem: Problem, part: Part) -> LeaveOneOut:
+def _exact_loo(problem: Problem, prior: DensePrior, sites: Sites) -> LeaveOneOut:
+    """Return exact predictions of single rows, whether or not some of them are equal."""
+    given = prior.given(sites)
+    if given is None:
+        raise np.linalg.LinAlgError("the covariance of a submodel is not positive definite")
+    y = to_host(problem.y)
+    precision = given.precision.diagonal()
+    away = given.coefficients / precision
+    density = 0.5 * (np.log(precision) - given.coefficients * away - math.log(2 * math.pi))
+    return LeaveOneOut(y - away, 1.0 / precision, density)
+
+
+def part_loo(problem: Problem, part: Part, learn: Objective) -> LeaveOneOut:
     """Do the same for one of the processes of a mixture."""
     own, likelihood = part.predictor, part.likelihood
-    if problem.method == "exact":
+    twins = problem.twins if learn.rows else None
+    if problem.method == "exact" and twins is None:
         return exact.leave_one_out(problem.y, own.coefficients, own.root)
-    smooth = own.kernel.evaluate(own.log_parameters[None, :], own.X, own.mask[None, :])
-    prior = DensePrior(with_diagonal(smooth.value[0, :, :], own.extra))
+    X = own.X if twins is None or problem.method != "exact" else own.X[twins.label, :]
+    smooth = own.kernel.evaluate(own.log_parameters[None, :], X, own.mask[None, :])
+    K = smooth.value[0, :, :]
+    if twins is None:
+        prior = DensePrior(with_diagonal(K, own.extra))
+    else:
+        together = twins.label[:, None] == twins.label[None, :]
+        prior = DensePrior(with_diagonal(K + part.extra * together, own.extra - part.extra))
+    if problem.method == "exact":
+        return _exact_loo(problem, prior, exact.sites_of(problem, likelihood))
     given = condition_prior(problem, likelihood, prior)
     return leave_one_out(problem, likelihood, given)
 
@@ -172,6 +202,9 @@ class LooResult(NamedTuple):
     """Leave-one-out predictions, and how far their weights can be trusted."""
 
     scores: Scores
+    """Of the best submodels of each size."""
+    along: Scores | None
+    """Of those along the path, where some are others."""
     k_hat: Host | None
     """Of each point, where draws were weighted; those above the limit were refitted."""
     refitted: NDArray[np.intp]
@@ -213,18 +246,55 @@ def validate_loo(
             leaver, bad = PointLeaver(reference, held), points[:0]
             if leaver.held:
                 _ = leaver.at_centre  # once, before the workers ask for it
-        models = [_model(path, size, leaver, held) for size in range(len(path))]
+        sizes = range(len(path))
+        subsets = [path.best_subset(size) for size in sizes]
+        subsets += [path.nested_subset(size) for size in sizes if path.is_better(size)]
+        models = [_model(path, subset, leaver, held) for subset in subsets]
         good = np.setdiff1d(points, bad, assume_unique=True)
         title = "leave-one-out" if progress else None
         rows = run(partial(_predict, leaver, models), good.tolist(), n_jobs, progress=title)
     scores = _scores(reference, good, rows, 1 + len(models))
+    scores, along = of_both(path, scores)
     if bad.size:
-        folds = leave_one_out_folds(reference.training.n, bad)
-        refits = validate_folds(reference, path, folds, False, n_jobs, progress)
-        parts = [one.scores._replace(fold=one.scores.rows) for one in refits]
-        scores = joined([scores, *parts])
+        scores, along = with_refits(reference, path, bad, scores, along, n_jobs, progress)
     k_hat = leaver.k_hat if isinstance(leaver, SampledLeaver) else None
-    return LooResult(scores, k_hat, bad)
+    return LooResult(scores, along, k_hat, bad)
+
+
+def with_refits(
+    reference: Reference,
+    path: SearchPath,
+    bad: NDArray[np.intp],
+    scores: Scores,
+    along: Scores | None,
+    n_jobs: int | None,
+    progress: bool,
+) -> tuple[Scores, Scores | None]:
+    """Return predictions together with those of rows that are left out by refits."""
+    folds = leave_one_out_folds(reference.training.n, bad)
+    refits = validate_folds(reference, path, folds, False, n_jobs, progress)
+    best = [one.scores._replace(fold=one.scores.rows) for one in refits]
+    nested = [(one.along or one.scores)._replace(fold=one.scores.rows) for one in refits]
+    return joined([scores, *best]), None if along is None else joined([along, *nested])
+
+
+def of_both(path: SearchPath, scores: Scores) -> tuple[Scores, Scores | None]:
+    """Return the predictions of the best sets, and of the path where it has others.
+
+    Parameters
+    ----------
+    path : SearchPath
+    scores : Scores
+        Of the best set of every size, then of the sets of the path that are others.
+    """
+    sizes = len(path)
+    best = scores.models(np.arange(1 + sizes))
+    others = [size for size in range(sizes) if path.is_better(size)]
+    if not others:
+        return best, None
+    lines = np.arange(1 + sizes)
+    lines[1 + np.array(others)] = 1 + sizes + np.arange(len(others))
+    return best, scores.models(lines)
 
 
 def warn_of_weights(k_hat: Host, rows: int) -> None:
@@ -254,10 +324,10 @@ def worst_k(draws: int) -> float:
     return min(1.0 - 1.0 / math.log10(draws), 0.7)
 
 
-def _model(path: SearchPath, size: int, leaver: Leaver, held: bool) -> LeftOut:
+def _model(path: SearchPath, subset: Subset, leaver: Leaver, held: bool) -> LeftOut:
     if isinstance(leaver, SampledLeaver) and len(leaver.reference.partition(path.clusters)) > 1:
-        return MixedSubmodel(path, size, leaver.log_weights)
-    model = SingleSubmodel(path, size, held)
+        return MixedSubmodel(path, path.on_subset(subset), leaver.log_weights)
+    model = SingleSubmodel(path, subset.projection, held)
     _ = model.unmoved if held else model._hessian  # once, before the workers ask for it
     return model
 

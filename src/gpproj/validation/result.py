@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -51,10 +51,22 @@ class Validation:
     """Rows that were left out by refits, because their k was too large."""
     chosen: tuple[int | None, ...] = ()
     """The size that a validation inside every fold suggests; empty if there was none."""
+    along: Scores | None = None
+    """Predictions along the path, where the best sets of some sizes are others; `scores` are of the
+    best sets."""
+
+    def along_path(self) -> Validation:
+        """Return the same of the nested submodels, `path[k]` in the place of `path.best(k)`."""
+        nested = replace(self.path, better=())
+        return replace(self, path=nested, scores=self.along or self.scores, along=None)
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the answer, in plain words; nothing as a rule."""
+        return (*self._own_problems, *self.path.problems)
+
+    @property
+    def _own_problems(self) -> tuple[str, ...]:
         difference, se = self._elpd.difference[1:], self._elpd.difference_se[1:]
         if difference[0] > 0:
             least = (
@@ -84,7 +96,7 @@ class Validation:
         if size is None:
             tried = f"of up to {_counted(steps)}" if steps else "without further inputs"
             return f"No submodel {tried} predicts as well as {everything}", ()
-        inputs = self.path[size].inputs
+        inputs = self.path.best(size).inputs
         several = len(inputs) > 1
         if not inputs and self._elpd.difference[1] > 0.0:
             return f"No input helps: the null model predicts better than {everything}", ()
@@ -142,18 +154,24 @@ class Validation:
         -------
         DataFrame
             Indexed by size: the input added; `agreement`, the share of folds that have it among
-            their first inputs at that size; and for each statistic its value, standard error,
-            difference to the reference and the standard error of that difference.
+            their first inputs at that size; the inputs of the best submodel of the size; and for
+            each statistic of that one its value, standard error, difference to the reference and
+            the standard error of that difference. `path_elpd_diff` is the difference of the nested
+            submodel; `along_path()` has its other statistics.
         """
         import pandas as pd
 
         names = check_stats(stats, self.reference.training.kind)
         table: dict[str, object] = {"input": ["", *self.path.order]}
         table["agreement"] = [np.nan, *self._agreement()]
+        sizes = range(len(self.path))
+        table["best_inputs"] = [", ".join(self.path.best_inputs(size)) for size in sizes]
         for name in names:
             found = self._statistic(name)
             for label, column in zip(("", "_se", "_diff", "_diff_se"), found, strict=True):
                 table[name + label] = column[1:]
+        if self.along is not None:
+            table["path_elpd_diff"] = self.along_path()._elpd.difference[1:]
         return pd.DataFrame(table, index=pd.RangeIndex(len(self.path), name="size"))
 
     def reference_summary(self, stats: str | Sequence[str] | None = None) -> pd.Series[float]:
@@ -235,7 +253,7 @@ class Validation:
             size = self.suggest_size()
         if size is None:
             raise ValueError("no size is suggested: give one")
-        return self.path[size]
+        return self.path.best(size)
 
     def ranking_proportions(self, cumulate: bool = False) -> pd.DataFrame:
         """Return how often each input entered at each size, over the folds.

@@ -41,6 +41,10 @@ class Scores(NamedTuple):
             self.log_density[:, columns],
         )
 
+    def models(self, lines: NDArray[np.intp]) -> Scores:
+        """Return the predictions of some of the models, the reference first."""
+        return self._replace(mean=self.mean[lines], log_density=self.log_density[lines])
+
     def averaged(self) -> Scores:
         """Return one prediction for each observation: the average, if it was predicted often."""
         rows, place, count = np.unique(self.rows, return_inverse=True, return_counts=True)

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from gpproj.execute import check_jobs
 from gpproj.reference import ForeignReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
-from gpproj.validation.folds import Fold, folds_of, leave_one_out_folds, validate_folds
+from gpproj.validation.folds import (
+    Fold,
+    along_of,
+    folds_of,
+    leave_one_out_folds,
+    validate_folds,
+)
 from gpproj.validation.keeping import Keeper, fingerprint
 from gpproj.validation.linear import linear_loo
 from gpproj.validation.loo import validate_loo
@@ -149,7 +155,17 @@ def _by_weights(
         found = validate_loo(path.reference, path, points, held, refit, n_jobs, progress)
     refitted = tuple(found.refitted.tolist())
     own = (path.order,)
-    return Validation(path.reference, path, "loo", "once", found.scores, own, found.k_hat, refitted)
+    return Validation(
+        path.reference,
+        path,
+        "loo",
+        "once",
+        found.scores,
+        own,
+        found.k_hat,
+        refitted,
+        along=found.along,
+    )
 
 
 def _by_folds(
@@ -176,6 +192,7 @@ def _by_folds(
         joined([one.scores for one in found]),
         tuple(one.order for one in found),
         chosen=() if inner is None else tuple(one.chosen for one in found),
+        along=along_of(found),
     )
 
 

@@ -1,0 +1,67 @@
+"""Hyperparameters that a reference has for submodels of some structure: its own, or fitted ones."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.inference import NUGGET, Problem
+from gpproj.kernels import Kernel
+from gpproj.likelihoods import Gaussian
+from gpproj.linalg import Host, one_blas_thread, to_host
+from gpproj.priors import scales
+from gpproj.reference.fitting import default_starts, maximise_posterior, rows_of
+from gpproj.reference.model import Reference
+
+ROWS = 500
+"""Rows that are enough to see how fast a mean function varies along each input."""
+
+
+class Values(NamedTuple):
+    """Log parameters of a kernel, and the inputs that it uses with them."""
+
+    log_parameters: Host
+    """`(p,)`."""
+    used: NDArray[np.bool_]
+    """`(d,)`."""
+
+
+def values_for(reference: Reference, structure: Kernel) -> Values:
+    """Return the values of a kernel that are closest to a reference.
+
+    Its own, where it has such a kernel. Other references, known by their moments or draws, and
+    other kernels get values by a fit to the mean of the latent function, once for each structure.
+
+    Parameters
+    ----------
+    reference : Reference
+    structure : Kernel
+        Of submodels.
+    """
+    d = reference.training.d
+    parameters = structure.parameters(d)
+    own = reference.known_parameters
+    if own is not None and reference.structure.parameters(d) == parameters:
+        return Values(own, reference.problem.mask)
+    if parameters not in reference.fitted_values:
+        reference.fitted_values[parameters] = _fitted(reference, structure)
+    return Values(reference.fitted_values[parameters], np.asarray(reference.training.varying))
+
+
+def _fitted(reference: Reference, structure: Kernel) -> Host:
+    """Return the most plausible values of a kernel for the reference's mean function."""
+    mean = to_host(reference.target.latent_mean)
+    X = to_host(reference.training.X)
+    problem = Problem(
+        structure, X, mean, np.asarray(reference.training.varying), NUGGET, Gaussian()
+    )
+    if len(mean) > ROWS:
+        problem = rows_of(problem, np.linspace(0, len(mean) - 1, ROWS).astype(np.intp))
+    spread = max(float(np.var(mean)), np.finfo(np.float64).tiny)
+    units = scales(reference.training)._replace(level=float(np.mean(mean**2)), spread=spread)
+    with one_blas_thread():
+        found = maximise_posterior(problem, units, default_starts(problem, units), "weak")
+    best: Host = found.x[int(np.argmin(found.value))]
+    return best[:-1]

@@ -1,0 +1,125 @@
+"""Exchanges: a unit that is in against one that is out, where that lowers the error.
+
+A forward search is greedy: the best single input may be in no good pair. After each step the units
+that are missed least are tried against those that promise most, as the splicing of best-subset
+selection does; an exchange is made only if the error of the converged submodel falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from gpproj.linalg import Host
+from gpproj.projection import Projection
+from gpproj.search.space import Ledger, Members, Space
+
+LEAVING, ENTERING = 2, 6
+"""Units that may leave in a round, and units tried in the place of each."""
+
+ARRIVING = 2
+"""Exchanges of a round that are optimised to convergence."""
+
+ROUNDS = 4
+"""Rounds of exchanges at one size at most."""
+
+ITERATIONS = 6
+"""Of candidates, before they are compared."""
+
+TOLERANCE = 1e-4
+"""Fall of the relative error below which an exchange is not worth the name."""
+
+
+class Standing(NamedTuple):
+    """A set of units and its submodel."""
+
+    members: Members
+    projection: Projection
+
+
+def exchanged(
+    space: Space, ledger: Ledger, standing: Standing, rankings: Sequence[Host], span: float
+) -> Standing:
+    """Return a set of the same size that no exchange tried here makes better.
+
+    Sets without one of the units are learned on the way, and kept in the ledger: one of them may be
+    the best of its size.
+
+    Parameters
+    ----------
+    space : Space
+    ledger : Ledger
+    standing : Standing
+    rankings : sequence of arrays `(units,)`
+        What each unit promises, by several measures.
+    span : float
+        Distance from the null model's error to that of all inputs.
+    """
+    for _ in range(ROUNDS):
+        better = _round(space, ledger, standing, rankings)
+        if better is None or better.projection.error > standing.projection.error - TOLERANCE * span:
+            return standing
+        standing = better
+    return standing
+
+
+def _round(
+    space: Space, ledger: Ledger, standing: Standing, rankings: Sequence[Host]
+) -> Standing | None:
+    """Return the best exchange of one round, if there is any."""
+    out = [number for number in range(len(space.units)) if number not in standing.members]
+    if not out or len(standing.members) < 2:
+        return None
+    tried: list[Standing] = []
+    for smaller in _without_one(space, ledger, standing):
+        (left,) = standing.members - smaller.members
+        affordable = [one for one in out if space.units[one].cost <= space.units[left].cost]
+        entering = _promising(space, smaller.projection, affordable, rankings)
+        sets = [smaller.members | {number} for number in entering]
+        tried += [Standing(own, ledger[own]) for own in sets if own in ledger]
+        new = [own for own in sets if own not in ledger]
+        if new:
+            known = (smaller.projection, standing.projection)
+            runners = space.begin(new, known, ITERATIONS)
+            best = np.argsort(space.projector.errors(runners), kind="stable")[:ARRIVING]
+            runners = [runners[place].narrowed(2) for place in best]
+            arrived = [new[place] for place in best]
+            ends = space.end(runners, arrived, (smaller.projection,))
+            pairs = zip(arrived, ends, strict=True)
+            tried += [Standing(own, ledger.add(own, end)) for own, end in pairs]
+    return min(tried, key=lambda one: one.projection.error, default=None)
+
+
+def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Standing]:
+    """Return the sets without the units that are missed least, and their submodels."""
+    sets = [standing.members - {number} for number in sorted(standing.members)]
+    sets = [own for own in sets if space.mask(own).any()]
+    unknown = [own for own in sets if own not in ledger]
+    runners = dict(
+        zip(unknown, space.begin(unknown, (standing.projection,), ITERATIONS), strict=True)
+    )
+    errors = dict(
+        zip(unknown, space.projector.errors(list(runners.values())).tolist(), strict=True)
+    )
+    errors |= {own: ledger[own].error for own in sets if own in ledger}
+    best = sorted(sets, key=lambda own: errors[own])[:LEAVING]
+    ends = [own for own in best if own in runners]
+    for own, end in zip(
+        ends, space.end([runners[own].narrowed(2) for own in ends], ends), strict=True
+    ):
+        ledger.add(own, end)
+    return [Standing(own, ledger[own]) for own in best]
+
+
+def _promising(
+    space: Space, parent: Projection, units: Sequence[int], rankings: Sequence[Host]
+) -> list[int]:
+    """Return the units that promise most: by their slopes and by other rankings in turn."""
+    numbers = np.array(units, dtype=np.intp)
+    orders = [numbers[np.argsort(space.slopes(parent)[numbers], kind="stable")]]
+    orders += [numbers[np.argsort(-ranking[numbers], kind="stable")] for ranking in rankings]
+    turns = chain.from_iterable(zip(*(order.tolist() for order in orders), strict=True))
+    return list(dict.fromkeys(turns))[:ENTERING]

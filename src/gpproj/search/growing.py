@@ -1,0 +1,203 @@
+"""The forward search: step after step the unit that lowers the error most, and exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from gpproj.linalg import Host
+from gpproj.reference import Reference
+from gpproj.search.exchange import Standing, exchanged
+from gpproj.search.path import SearchPath, Subset, ends
+from gpproj.search.race import race
+from gpproj.search.rivals import along_orders, relevances
+from gpproj.search.space import Ledger, Members, Space
+from gpproj.search.step import Compare, Step, compared, exhaust, recorded, winner, worth
+from gpproj.search.units import Unit
+
+Strategy: TypeAlias = Literal["race", "exhaustive"]
+
+STRATEGIES: dict[str, Compare] = {
+    "race": race,
+    "exhaustive": exhaust,
+}
+
+SETTLED = 2e-3
+"""Relative error below which no other set of the size is looked for: nothing is left to win."""
+
+FOLLOWED = 8
+"""Units that are tried beside the best set, where it is not the one of the path."""
+
+
+class Search:
+    """A forward search as it stands, and its steps.
+
+    The path is nested: each step adds the unit that lowers the error most. Beside it stands the
+    best set of every size, which exchanges, the orders of other measures and the removal of single
+    units may have found.
+
+    Parameters
+    ----------
+    reference : Reference
+    space : Space
+    strategy : {"race", "exhaustive"}
+        How the candidates of a step are compared.
+    exchange : bool
+        Whether other sets of each size are looked for.
+    floating : bool
+        Whether a better set of a smaller size is grown again at once.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        space: Space,
+        strategy: Strategy,
+        *,
+        exchange: bool = True,
+        floating: bool = False,
+    ) -> None:
+        self.reference, self.space = reference, space
+        self._compare = STRATEGIES[strategy]
+        self._exchange, self._floating = exchange, floating
+        self._rankings: list[Host] | None = None
+
+    def begun(self) -> SearchPath:
+        """Return the path before its first step."""
+        projector, always = self.space.projector, self.space.always
+        null, full = ends(projector)
+        first = null
+        if always:
+            first = projector.project([self.space.asked(())], [null])[0]
+        return SearchPath(
+            reference=self.reference,
+            projector=projector,
+            units=(),
+            projections=(projector.completed(first),),
+            null_error=null.error,
+            full_error=full.error,
+            always=always,
+            better=(None,),
+        )
+
+    def stepped(self, path: SearchPath) -> SearchPath:
+        """Return the path after one more step."""
+        space, size = self.space, len(path.units) + 1
+        base = self._members(path.units)
+        left = [number for number in range(len(space.units)) if number not in base]
+        step = Step(space, base, path.projections[-1], float(path.relative_errors[-1]))
+        ledger = self._ledger(path)
+        found = compared(self._compare, step, left, _hopes(path, space, left))
+        for number, one in zip(left, found, strict=True):
+            if one.projection is not None:
+                ledger.add(step.members(number), one.projection)
+        best, _ = winner(step, left, found)
+        members = step.members(left[best])
+        nested = Standing(members, ledger[members])
+        grown = replace(
+            path,
+            units=(*path.units, space.units[left[best]]),
+            projections=(*path.projections, space.projector.completed(nested.projection)),
+            tried=(*path.tried, *recorded(step, size, left, found)),
+            better=(*path.better, None),
+        )
+        if self._exchange:
+            grown = self._with_better(grown, ledger, nested)
+        others = (own for own in ledger.of_size(size) if own[0] != members)
+        pool = tuple(Subset(self._units(own), one) for own, one in others)
+        return replace(grown, pool=pool)
+
+    def _ledger(self, path: SearchPath) -> Ledger:
+        """Return all that the path knows of sets of its last size."""
+        ledger = Ledger()
+        known = [Subset(path.units, path.projections[-1]), path.better[-1], *path.pool]
+        for own in known:
+            if own is not None and own.units:
+                ledger.add(self._members(own.units), own.projection)
+        return ledger
+
+    # Other sets of the same size -------------------------------------------------------------
+
+    def _with_better(self, path: SearchPath, ledger: Ledger, nested: Standing) -> SearchPath:
+        """Return the path with the best set of its last size, and of the size before."""
+        size, span = len(path.units), path.null_error - path.full_error
+        if span <= 0.0 or path.relative_errors[-1] < SETTLED:
+            return path
+        promises = _promises(path, self.space)
+        along_orders(self.space, ledger, self._relevances(), size, path.projections[0])
+        self._follow(path, ledger, promises)
+        tried = [Standing(*one) for one in ledger.of_size(size)]
+        best = min(tried, key=lambda one: (one.projection.error, one.members != nested.members))
+        rankings = [promises, *self._relevances()]
+        best = exchanged(self.space, ledger, best, rankings, span)
+        return self._floated(self._kept(path, size, best), ledger, promises)
+
+    def _relevances(self) -> list[Host]:
+        if self._rankings is None:
+            self._rankings = relevances(self.reference, self.space)
+        return self._rankings
+
+    def _follow(self, path: SearchPath, ledger: Ledger, promises: Host) -> None:
+        """Learn sets that add one unit to the best set of the size before, if it is not nested."""
+        before = path.better[-2]
+        if before is None:
+            return
+        base = self._members(before.units)
+        left = np.array([u for u in range(len(self.space.units)) if u not in base], dtype=np.intp)
+        slopes = self.space.slopes(before.projection)
+        orders = [left[np.argsort(slopes[left])], left[np.argsort(-promises[left])]]
+        wanted = list(dict.fromkeys(np.stack(orders, axis=1).ravel().tolist()))[:FOLLOWED]
+        step = Step(self.space, base, before.projection, float(path.relative_errors[-1]))
+        found = race(step, wanted, np.full(len(wanted), np.inf))
+        for number, one in zip(wanted, found, strict=True):
+            if one.projection is not None:
+                ledger.add(step.members(number), one.projection)
+
+    def _floated(self, path: SearchPath, ledger: Ledger, promises: Host) -> SearchPath:
+        """Return the path with a better set of the size before, if leaving one out showed it."""
+        size = len(path.units)
+        moved = self._kept(path, size - 1, *self._best(ledger, size - 1))
+        if not self._floating or moved is path:
+            return moved
+        self._follow(moved, ledger, promises)
+        return self._kept(moved, size, *self._best(ledger, size))
+
+    def _best(self, ledger: Ledger, size: int) -> list[Standing]:
+        """Return the best set of a size, if any is known."""
+        known = [Standing(*one) for one in ledger.of_size(size)]
+        return [min(known, key=lambda one: one.projection.error)] if known else []
+
+    def _kept(self, path: SearchPath, size: int, *found: Standing) -> SearchPath:
+        """Return the path with a set as the best of its size, if it is better than the present."""
+        for one in found:
+            if one.projection.error < path.best_subset(size).projection.error:
+                completed = self.space.projector.completed(one.projection)
+                own = Subset(self._units(one.members), completed)
+                better = (*path.better[:size], own, *path.better[size + 1 :])
+                path = replace(path, better=better)
+        return path
+
+    def _members(self, units: Sequence[Unit]) -> Members:
+        return frozenset(self.space.units.index(unit) for unit in units)
+
+    def _units(self, members: Members) -> tuple[Unit, ...]:
+        return tuple(self.space.units[number] for number in sorted(members))
+
+
+def _hopes(path: SearchPath, space: Space, numbers: Sequence[int]) -> Host:
+    """Return the fall of the error per cost that each unit promised when it last ran."""
+    last = {one.input: one for one in path.tried if one.evaluations}
+    errors, names = path.errors, [space.units[number].name for number in numbers]
+    falls = [
+        errors[last[name].step - 1] - last[name].error if name in last else np.inf for name in names
+    ]
+    return worth(np.array(falls), space.costs(numbers))
+
+
+def _promises(path: SearchPath, space: Space) -> Host:
+    """Return the same for all units, nothing for those that never ran, `(units,)`."""
+    hopes = _hopes(path, space, range(len(space.units)))
+    return np.where(np.isfinite(hopes), hopes, -np.inf)

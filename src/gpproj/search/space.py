@@ -1,0 +1,130 @@
+"""The sets of inputs that a search goes through, and all submodels that it has learned so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.execute import run_in_batches
+from gpproj.linalg import Host
+from gpproj.projection import Projection, Projector, Runner, mask_of
+from gpproj.projection.starts import Starts
+from gpproj.search.units import Unit
+
+Members: TypeAlias = frozenset[int]
+"""A set of units, by their numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Sets of units, each of them an input or a group of inputs.
+
+    Parameters
+    ----------
+    projector : Projector
+    always : tuple of int
+        Positions of inputs that are in every set.
+    units : tuple of Unit
+    n_jobs : int or None
+        Workers that learn submodels.
+    """
+
+    projector: Projector
+    always: tuple[int, ...]
+    units: tuple[Unit, ...]
+    n_jobs: int | None = 1
+
+    def asked(self, members: Iterable[int]) -> NDArray[np.bool_]:
+        """Return the inputs of a set, `(d,)`."""
+        entered = (position for unit in members for position in self.units[unit].positions)
+        return mask_of((*self.always, *entered), self.projector.d)
+
+    def mask(self, members: Iterable[int]) -> NDArray[np.bool_]:
+        """Return the inputs of a set that can be used, `(d,)`: constant ones never are."""
+        mask = self.asked(members)
+        mask &= self.projector.family.varying
+        return mask
+
+    def costs(self, numbers: Iterable[int]) -> Host:
+        """Return what units cost."""
+        return np.array([self.units[number].cost for number in numbers])
+
+    def slopes(self, known: Projection) -> Host:
+        """Return the slope of the objective as each unit enters, per cost, `(units,)`."""
+        slopes = self.projector.slopes(known)
+        return np.array([slopes[list(unit.positions)].sum() / unit.cost for unit in self.units])
+
+    def starts(self, members: Members, known: Iterable[Projection]) -> Starts:
+        """Return the starts of a set: the optima of other sets, and the reference's own values.
+
+        Where no other set is known but the null model, whose optimum tells nothing, there are more.
+        """
+        return self.projector.short_starts(self.mask(members), tuple(known))
+
+    def begin(
+        self, sets: Sequence[Members], known: Iterable[Projection], iterations: int
+    ) -> list[Runner]:
+        """Begin the race of several sets from the same known submodels, and run them a little."""
+        work = partial(self._begin, tuple(known), iterations)
+        return run_in_batches(work, list(sets), self.n_jobs)
+
+    def _begin(
+        self, known: Sequence[Projection], iterations: int, sets: Sequence[Members]
+    ) -> list[Runner]:
+        begun = self.projector.begin([self.starts(own, known) for own in sets])
+        return self.projector.advance(iterations, begun)
+
+    def advance(self, runners: Sequence[Runner], iterations: int) -> list[Runner]:
+        """Run on."""
+        return run_in_batches(partial(self.projector.advance, iterations), runners, self.n_jobs)
+
+    def end(
+        self,
+        runners: Sequence[Runner],
+        sets: Sequence[Members],
+        smaller: Iterable[Projection] = (),
+    ) -> list[Projection]:
+        """Run to convergence; no end is worse than the submodels on fewer inputs that are given."""
+        known = tuple(smaller)
+        pairs = list(zip(runners, sets, strict=True))
+        found = run_in_batches(self._end, pairs, self.n_jobs, alike=False)
+        return [
+            self.projector.not_worse(one._replace(inputs=self.asked(own)), known)
+            for one, own in zip(found, sets, strict=True)
+        ]
+
+    def _end(self, pairs: Sequence[tuple[Runner, Members]]) -> list[Projection]:
+        return self.projector.end(
+            [runner for runner, _ in pairs], [self.mask(own) for _, own in pairs]
+        )
+
+
+class Ledger:
+    """All submodels that a search has learned to the end, the best of each set."""
+
+    def __init__(self) -> None:
+        self._known: dict[Members, Projection] = {}
+
+    def __contains__(self, members: Members) -> bool:
+        """Say whether a set was learned."""
+        return members in self._known
+
+    def __getitem__(self, members: Members) -> Projection:
+        """Return the submodel of a set."""
+        return self._known[members]
+
+    def add(self, members: Members, found: Projection) -> Projection:
+        """Keep a submodel unless a better one of the same set is known; return the better one."""
+        old = self._known.get(members)
+        if old is None or found.value < old.value:
+            self._known[members] = found
+        return self._known[members]
+
+    def of_size(self, size: int) -> Iterator[tuple[Members, Projection]]:
+        """Go through the sets of some size."""
+        return ((own, found) for own, found in self._known.items() if len(own) == size)
