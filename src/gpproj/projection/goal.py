@@ -21,8 +21,9 @@ from gpproj.projection.family import Family
 from gpproj.projection.objective import Criterion, Objective
 from gpproj.reference import Groups, Held, Target, Targets, go_together
 
-VALUE_TOLERANCE = 1e-7
-"""Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100."""
+TIGHT, LOOSE = 1e-7, 1e-5
+"""Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100, and 1e-3
+where candidates are compared."""
 
 MEMORY = 20
 """Of the optimiser: the curvature is uneven, and a long memory saves a tenth of the evaluations."""
@@ -37,6 +38,8 @@ class Goal:
     masks: NDArray[np.bool_]
     """The inputs of every lane, `(b, d)`."""
     learn: Objective
+    tolerance: float = TIGHT
+    """Relative change of the value that counts as none."""
 
     def __call__(self, parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
         """Return value and gradient for some of the lanes, `(a,)` and `(a, p)`."""
@@ -108,7 +111,8 @@ def _begun(questions: Sequence[_Point], kept: dict[str, Groups]) -> list[State]:
         sides = zip(*(_of_each_lane(one) for one in own), strict=True)
         starts = np.concatenate([one.parameters for one in own])
         box = (np.concatenate(side) for side in sides)
-        state = begin(goal, starts, *box, value_tolerance=VALUE_TOLERANCE, memory=MEMORY)
+        tolerance = goal.tolerance
+        state = begin(goal, starts, *box, value_tolerance=tolerance, memory=MEMORY)
         return _apart(state, [np.arange(len(one.parameters)) for one in own])
 
     return _batched(questions, kept, answer)
@@ -168,7 +172,7 @@ def _batched(
 def _alike(goal: Goal, first: Goal) -> bool:
     """Say whether two goals go into one batch."""
     return (
-        goal.learn == first.learn
+        (goal.learn, goal.tolerance) == (first.learn, first.tolerance)
         and go_together(goal.target, first.target)
         and go_together(goal.compared_with, first.compared_with)
         and goal.family.alike(first.family)

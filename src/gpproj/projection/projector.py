@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.optimise import State, joined
 from gpproj.projection.family import Family, null_family
-from gpproj.projection.goal import Goal
+from gpproj.projection.goal import LOOSE, TIGHT, Goal
 from gpproj.projection.objective import (
     CRITERIA,
     OBJECTIVES,
@@ -32,16 +32,20 @@ from gpproj.projection.starts import (
     Starts,
     entering,
     fast_starts,
+    few_starts,
     reference_starts,
     scattered_starts,
     usual_starts,
 )
 from gpproj.reference import Target, Targets
 
-STAGES = ((10, 0.5), (20, 0.5))
-"""Iterations that the lanes of a runner get, and the share of them that then goes on."""
+THOROUGH = ((10, 0.5), (20, 0.25))
+"""Iterations that the lanes of a runner get, and the share of them all that then goes on."""
 
-FINISHERS = 3
+BRIEF = ((5, 0.35), (10, 0.15))
+"""The same for submodels that were candidates before."""
+
+FINISHERS = 2
 """Lanes of a runner that go on at least."""
 
 MAX_ITERATIONS = 500
@@ -60,6 +64,10 @@ NEAR = 0.5
 
 MOVED = 0.1
 """Change of a log parameter that makes it another one."""
+
+
+Stages: TypeAlias = tuple[tuple[int, float], ...]
+"""Iterations, and the share of the starts that then goes on."""
 
 
 class Figures(NamedTuple):
@@ -159,6 +167,8 @@ class Projector:
     family: Family
     learn: Objective
     criterion: Criterion
+    tolerance: float = TIGHT
+    """Relative change of the objective that counts as none."""
 
     @property
     def identity(self) -> str:
@@ -190,7 +200,7 @@ class Projector:
         every = starts[0].plus(*starts[1:])
         counts = [len(own.parameters) for own in starts]
         owner = np.repeat(np.arange(len(starts)), counts)
-        goal = Goal(self.target.at(owner), self.family, every.active, self.learn)
+        goal = Goal(self.target.at(owner), self.family, every.active, self.learn, self.tolerance)
         states = goal.begin(every.parameters).apart()
         lanes = iter([Lane(*one) for one in zip(every.active, states, strict=True)])
         return [Runner(tuple(islice(lanes, count))) for count in counts]
@@ -237,10 +247,13 @@ class Projector:
         ]
 
     def solve(
-        self, sets: Sequence[NDArray[np.bool_]], starts: Sequence[Starts]
+        self,
+        sets: Sequence[NDArray[np.bool_]],
+        starts: Sequence[Starts],
+        stages: Stages = THOROUGH,
     ) -> list[Projection]:
         """Learn the submodel of every set of inputs: all starts run, the better ones to the end."""
-        return self.end(self._halved(starts), sets)
+        return self.end(self._halved(starts, stages), sets)
 
     def checked(self, runners: Sequence[Runner], sets: Sequence[NDArray[np.bool_]]) -> list[Runner]:
         """Return runners at their optima after a check: starts all over the box find nothing lower.
@@ -272,13 +285,14 @@ class Projector:
         """Return a runner with its best lane alone, if that is perfect."""
         return runner.narrowed(1) if self._is_perfect(runner.best) else runner
 
-    def _halved(self, starts: Sequence[Starts]) -> list[Runner]:
-        """Run all starts of every set a little, the better half of them further."""
+    def _halved(self, starts: Sequence[Starts], stages: Stages = THOROUGH) -> list[Runner]:
+        """Run all starts of every set a little, the better ones of them further."""
         runners = [self._if_perfect(runner) for runner in self.begin(starts)]
-        for iterations, share in STAGES:
+        counts = [len(runner.lanes) for runner in runners]
+        for iterations, share in stages:
             runners = [
-                runner.narrowed(max(int(np.ceil(share * len(runner.lanes))), FINISHERS))
-                for runner in self.advance(iterations, runners)
+                runner.narrowed(max(int(np.ceil(share * count)), FINISHERS))
+                for runner, count in zip(self.advance(iterations, runners), counts, strict=True)
             ]
         return runners
 
@@ -322,11 +336,24 @@ class Projector:
         found = usual_starts(family, mask).plus(fast_starts(family, mask))
         return found.plus(*(self.from_known(one, mask) for one in known if self.is_own(one)))
 
-    def short_starts(self, mask: NDArray[np.bool_], known: Sequence[Projection] = ()) -> Starts:
-        """Return the starts of a set of inputs near others that are known, and the reference's."""
+    def short_starts(
+        self, mask: NDArray[np.bool_], known: Sequence[Projection] = (), *, near: bool = False
+    ) -> Starts:
+        """Return few starts of a set of inputs: near others that are known, and the reference's.
+
+        Parameters
+        ----------
+        mask : bool array `(d,)`
+        known : sequence of Projection
+            Of other sets. A null model tells nothing: without any other there are more starts.
+        near : bool
+            Only those near others that are known.
+        """
         found = [self.from_known(one, mask) for one in known if self.is_own(one)]
         if self.family.known is None or not found:
-            return usual_starts(self.family, mask).plus(*found)
+            return few_starts(self.family, mask).plus(*found)
+        if near:
+            return found[0].plus(*found[1:])
         return reference_starts(self.family, mask).plus(*found)
 
     def from_known(self, known: Projection, mask: NDArray[np.bool_]) -> Starts:
@@ -345,8 +372,27 @@ class Projector:
         best = found
         for one in known:
             if one.value < best.value and not np.any(one.active & ~found.inputs):
-                best = one._replace(inputs=found.inputs, evaluations=found.evaluations)
+                best = one._replace(
+                    inputs=found.inputs, evaluations=found.evaluations, figures=None
+                )
         return best
+
+    @cached_property
+    def loosely(self) -> Projector:
+        """The same projector with the tolerance of candidates, which are only compared."""
+        return replace(self, tolerance=LOOSE)
+
+    def polished(self, found: Projection) -> Projection:
+        """Return a submodel that was learned as a candidate, from all usual starts besides."""
+        mask = found.inputs & self.family.varying
+        if not mask.any() or not self.is_own(found):
+            return found
+        starts = usual_starts(self.family, mask).plus(
+            Starts(found.parameters[None, :], found.active[None, :])
+        )
+        end = self.solve([mask], [starts], BRIEF)[0]
+        end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
+        return self.not_worse(end, [found])
 
     def slopes(self, known: Projection) -> Host:
         """Return the slope of the objective in the relevance of every input, in units of the data.
@@ -382,7 +428,8 @@ class Projector:
         lanes = [lane for runner in runners for lane in runner.lanes]
         owner = np.repeat(np.arange(len(runners)), [len(runner.lanes) for runner in runners])
         masks = np.stack([lane.active for lane in lanes])
-        return Goal(self.target.at(owner), self.family, masks, self.learn), lanes, owner
+        goal = Goal(self.target.at(owner), self.family, masks, self.learn, self.tolerance)
+        return goal, lanes, owner
 
     def _errors(self, runners: Sequence[Runner]) -> Host:
         """Return what all lanes are worth by the criterion."""

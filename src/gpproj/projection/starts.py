@@ -77,7 +77,26 @@ def usual_starts(family: Family, mask: NDArray[np.bool_]) -> Starts:
     found = starts_at(smooth, mask)
     if family.known is None:
         return found
-    return found.plus(reference_starts(family, mask))
+    own = mask & family.used
+    found = found.plus(reference_starts(family, mask, (1.0, 0.1, 0.01)))
+    if not own.any():
+        return found
+    # The reference itself, as far as it goes.
+    return found.plus(Starts(family.at(family.known, 0.0)[None, :], own[None, :]))
+
+
+def few_starts(family: Family, mask: NDArray[np.bool_]) -> Starts:
+    """Return the most different of the usual starts, for candidates of which there are many."""
+    share, root = family.share(mask), float(np.sqrt(max(int(mask.sum()), 1)))
+    smooth = [
+        family.at(family.smooth(root, 1.0), share),
+        family.at(family.smooth(0.3 * root, 1.0), 0.01 * family.signal),
+        family.at(family.smooth(2.0 * root, 10.0), 0.3 * share),
+    ]
+    found = starts_at(smooth, mask)
+    if family.known is None:
+        return found
+    return found.plus(reference_starts(family, mask, (0.5, 0.05)))
 
 
 def fast_starts(family: Family, mask: NDArray[np.bool_]) -> Starts:
@@ -141,21 +160,23 @@ def scattered_starts(family: Family, mask: NDArray[np.bool_], count: int, first:
     return Starts(points, np.tile(mask, (count, 1)))
 
 
-def reference_starts(family: Family, mask: NDArray[np.bool_]) -> Starts:
+def reference_starts(
+    family: Family, mask: NDArray[np.bool_], shares: Sequence[float] = (0.2,)
+) -> Starts:
     """Return starts at the reference's own values, with several extra variances.
 
-    An input that the reference does not use starts as one that hardly acts, except in the start
-    that is the reference itself as far as it goes.
+    An input that the reference does not use starts as one that hardly acts.
+
+    Parameters
+    ----------
+    family : Family
+    mask : bool array `(d,)`
+    shares : sequence of float
+        Extra variances, over what they would be if all inputs explained alike.
     """
     assert family.known is not None  # whoever asks has seen that
-    share = family.share(mask)
-    known = known_values(family, mask)
-    points = [family.at(known, factor * share) for factor in (1.0, 0.1, 0.01)]
-    found = starts_at(points, mask)
-    own = mask & family.used
-    if not own.any():
-        return found
-    return found.plus(Starts(family.at(family.known, 0.0)[None, :], own[None, :]))
+    values, share = known_values(family, mask), family.share(mask)
+    return starts_at([family.at(values, factor * share) for factor in shares], mask)
 
 
 def known_values(family: Family, mask: NDArray[np.bool_]) -> Host:

@@ -115,9 +115,10 @@ def backward_search(
                 if one.evaluations:
                     hopes[number] = float(here.gains([one.error], space.costs([number]))[0])
             best, projection = winner(here, stay, found)
-            projections.append(projection)
+            projections.append(projector.polished(projection))
             removed.append(stay.pop(best))
-            left = float(relative(np.array([projection.error]), null.error, full.error)[0])
+            error = np.array([projections[-1].error])
+            left = float(relative(error, null.error, full.error)[0])
             display.step(step, units[removed[-1]].name, left)
         completed = tuple(projector.completed(one) for one in reversed(projections))
     return SearchPath(

@@ -17,11 +17,11 @@ from gpproj.linalg import Host
 from gpproj.projection import Projection
 from gpproj.search.space import Ledger, Members, Space
 
-LEAVING, ENTERING = 2, 6
+LEAVING, ENTERING = 2, 5
 """Units that may leave in a round, and units tried in the place of each."""
 
-ARRIVING = 2
-"""Exchanges of a round that are optimised to convergence."""
+ARRIVING = 1
+"""Exchanges for a unit that leaves which are optimised to convergence."""
 
 ROUNDS = 4
 """Rounds of exchanges at one size at most."""
@@ -82,10 +82,9 @@ def _round(
         tried += [Standing(own, ledger[own]) for own in sets if own in ledger]
         new = [own for own in sets if own not in ledger]
         if new:
-            known = (smaller.projection, standing.projection)
-            runners = space.begin(new, known, ITERATIONS)
+            runners = space.begin(new, (smaller.projection,), ITERATIONS, near=True)
             best = np.argsort(space.projector.errors(runners), kind="stable")[:ARRIVING]
-            runners = [runners[place].narrowed(2) for place in best]
+            runners = [runners[place].narrowed(1) for place in best]
             arrived = [new[place] for place in best]
             ends = space.end(runners, arrived, (smaller.projection,))
             pairs = zip(arrived, ends, strict=True)
@@ -98,20 +97,21 @@ def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Stand
     sets = [standing.members - {number} for number in sorted(standing.members)]
     sets = [own for own in sets if space.mask(own).any()]
     unknown = [own for own in sets if own not in ledger]
-    runners = dict(
-        zip(unknown, space.begin(unknown, (standing.projection,), ITERATIONS), strict=True)
-    )
-    errors = dict(
-        zip(unknown, space.projector.errors(list(runners.values())).tolist(), strict=True)
-    )
-    errors |= {own: ledger[own].error for own in sets if own in ledger}
-    best = sorted(sets, key=lambda own: errors[own])[:LEAVING]
-    ends = [own for own in best if own in runners]
-    for own, end in zip(
-        ends, space.end([runners[own].narrowed(2) for own in ends], ends), strict=True
-    ):
+    begun = space.begin(unknown, (standing.projection,), 0, near=True)
+    runners = dict(zip(unknown, begun, strict=True))
+    known = {own: ledger[own].error for own in sets if own in ledger}
+    for iterations, count in ((0, LEAVING + 2), (ITERATIONS, LEAVING)):
+        if iterations:
+            moved = space.advance(list(runners.values()), iterations)
+            runners = dict(zip(runners, moved, strict=True))
+        own_errors = space.projector.errors(list(runners.values())).tolist()
+        errors = known | dict(zip(runners, own_errors, strict=True))
+        sets = sorted(sets, key=errors.__getitem__)[:count]
+        runners = {own: runners[own] for own in sets if own in runners}
+    ends = space.end(list(runners.values()), list(runners))
+    for own, end in zip(runners, ends, strict=True):
         ledger.add(own, end)
-    return [Standing(own, ledger[own]) for own in best]
+    return [Standing(own, ledger[own]) for own in sets]
 
 
 def _promising(

@@ -113,7 +113,7 @@ def path_along(reference: Reference, path: SearchPath) -> SearchPath:
             continue
         space = Space(projector, path.always, own.units)
         everything = frozenset(range(len(own.units)))
-        end = learned(space, Ledger(), everything, nested)
+        end = projector.polished(learned(space, Ledger(), everything, nested))
         better.append(Subset(own.units, projector.completed(end)))
     return replace(found, better=tuple(better), clusters=path.clusters)
 
@@ -131,7 +131,7 @@ def _along(
         for size in range(1, len(units) + 1):
             members = frozenset(range(size))
             if space.mask(members).any():
-                end = learned(space, ledger, members, found[0])
+                end = projector.polished(learned(space, ledger, members, found[0]))
             else:
                 end = null._replace(inputs=space.asked(members))
             found.append(ledger.add(members, end))

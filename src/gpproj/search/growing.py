@@ -25,7 +25,7 @@ STRATEGIES: dict[str, Compare] = {
     "exhaustive": exhaust,
 }
 
-SETTLED = 2e-3
+SETTLED = 5e-3
 """Relative error below which no other set of the size is looked for: nothing is left to win."""
 
 FOLLOWED = 8
@@ -96,7 +96,10 @@ class Search:
                 ledger.add(step.members(number), one.projection)
         best, _ = winner(step, left, found)
         members = step.members(left[best])
-        nested = Standing(members, ledger[members])
+        chosen = ledger[members]
+        if step.left > SETTLED:
+            chosen = ledger.add(members, space.projector.polished(chosen))
+        nested = Standing(members, chosen)
         grown = replace(
             path,
             units=(*path.units, space.units[left[best]]),
@@ -174,7 +177,8 @@ class Search:
         """Return the path with a set as the best of its size, if it is better than the present."""
         for one in found:
             if one.projection.error < path.best_subset(size).projection.error:
-                completed = self.space.projector.completed(one.projection)
+                polished = self.space.projector.polished(one.projection)
+                completed = self.space.projector.completed(polished)
                 own = Subset(self._units(one.members), completed)
                 better = (*path.better[:size], own, *path.better[size + 1 :])
                 path = replace(path, better=better)

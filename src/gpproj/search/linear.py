@@ -98,8 +98,8 @@ class LinearPath(SearchPath):
         -------
         DataFrame
             Indexed by size: the input added, the projection error, the relative error, the inputs
-            of the best set of that size and its relative error, the noise standard deviation in units of the target (Gaussian noise only), and whether the
-            iterations converged.
+            of the best set of that size and its relative error, the noise standard deviation in
+            units of the target (Gaussian noise only), and whether the iterations converged.
         """
         import pandas as pd
 
@@ -177,9 +177,9 @@ def linear_forward(
                 grown = followed(reference, forced, units, begun, strategy, n_jobs)
                 nested = LinearSubset(tuple(entered), standing.submodel)
                 start = min(nested, grown, key=lambda one: one.submodel.projection_error)
-                best = linear_exchanged(reference, forced, units, start, strategy, null, n_jobs)
-                if best.submodel.projection_error < standing.submodel.projection_error:
-                    others[-1] = best
+                end = linear_exchanged(reference, forced, units, start, strategy, null, n_jobs)
+                if end.submodel.projection_error < standing.submodel.projection_error:
+                    others[-1] = end
             left = _left(standing.submodel, null)
             display.step(len(entered), entered[-1].name, left)
     return path_of_submodels(reference, tuple(entered), submodels, null, forced, tried, others)

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from gpproj.linalg import Host
 from gpproj.search.step import Candidate, Step
 
-WARM, FURTHER = 5, 8
+WARM, FURTHER = 4, 8
 """Iterations of a candidate in the first and in the second heat."""
 
-LANES = 2
-"""Starts of a candidate that run on after the first heat."""
+LANES = 1
+"""Starts of a candidate that run on after the first heat: the best one is right in 19 of 20."""
+
+POLISH = 130
+"""Values and gradients that the winner of a step takes, about."""
 
 NOTHING_LEFT = 1e-4
 """An objective (in nats) below which there is no race: all is explained."""
@@ -123,8 +126,8 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
 def evaluations_expected(inputs: int, units: int) -> int:
     """Return about how many values and gradients a race takes."""
     start, go_on, arrive = heats_of(inputs, 1.0, units)
-    lanes = 6 if inputs else 10
-    return start * lanes * (WARM + 2) + go_on * LANES * (FURTHER + 2) + arrive * LANES * 25
+    lanes = 3 if inputs else 5
+    return start * lanes * (WARM + 2) + go_on * (FURTHER + 2) + arrive * 15 + POLISH
 
 
 def _ranked(step: Step, candidates: Sequence[int], hopes: Host) -> NDArray[np.intp]:

@@ -15,8 +15,8 @@ from gpproj.sensitivity import relevance
 
 METHODS = ("ard", "kl", "permutation")
 
-STAGES = ((8, 3), (16, 2))
-"""Iterations of the starts of a set, and how many of them then run on."""
+WARM, LANES = 6, 1
+"""Iterations of the starts of a set, and how many of them then run on to convergence."""
 
 
 def relevances(reference: Reference, space: Space) -> list[Host]:
@@ -82,9 +82,6 @@ def learned(space: Space, ledger: Ledger, members: Members, null: Projection) ->
     """
     smaller = [members - {number} for number in sorted(members)]
     known = [ledger[own] for own in smaller if own in ledger] or [null]
-    known = sorted(known, key=lambda one: one.value)[:2]
-    runners = space.begin([members], known, STAGES[0][0])
-    runners = [runner.narrowed(STAGES[0][1]) for runner in runners]
-    runners = space.advance(runners, STAGES[1][0])
-    runners = [runner.narrowed(STAGES[1][1]) for runner in runners]
-    return space.end(runners, [members], known)[0]
+    known = [min(known, key=lambda one: one.value)]
+    runners = space.begin([members], known, WARM)
+    return space.end([runner.narrowed(LANES) for runner in runners], [members], known)[0]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
 from gpproj.projection import Projection, Projector, Runner, mask_of
-from gpproj.projection.starts import Starts
 from gpproj.search.units import Unit
 
 Members: TypeAlias = frozenset[int]
@@ -59,29 +58,38 @@ class Space:
         slopes = self.projector.slopes(known)
         return np.array([slopes[list(unit.positions)].sum() / unit.cost for unit in self.units])
 
-    def starts(self, members: Members, known: Iterable[Projection]) -> Starts:
-        """Return the starts of a set: the optima of other sets, and the reference's own values.
-
-        Where no other set is known but the null model, whose optimum tells nothing, there are more.
-        """
-        return self.projector.short_starts(self.mask(members), tuple(known))
-
     def begin(
-        self, sets: Sequence[Members], known: Iterable[Projection], iterations: int
+        self,
+        sets: Sequence[Members],
+        known: Iterable[Projection],
+        iterations: int,
+        *,
+        near: bool = False,
     ) -> list[Runner]:
-        """Begin the race of several sets from the same known submodels, and run them a little."""
-        work = partial(self._begin, tuple(known), iterations)
+        """Begin several sets from the same known submodels, and run them a little.
+
+        Parameters
+        ----------
+        sets : sequence of frozenset of int
+        known : iterable of Projection
+        iterations : int
+        near : bool
+            Not from the reference's own values too.
+        """
+        work = partial(self._begin, tuple(known), iterations, near)
         return run_in_batches(work, list(sets), self.n_jobs)
 
     def _begin(
-        self, known: Sequence[Projection], iterations: int, sets: Sequence[Members]
+        self, known: Sequence[Projection], iterations: int, near: bool, sets: Sequence[Members]
     ) -> list[Runner]:
-        begun = self.projector.begin([self.starts(own, known) for own in sets])
-        return self.projector.advance(iterations, begun)
+        projector = self.projector.loosely
+        starts = [projector.short_starts(self.mask(own), known, near=near) for own in sets]
+        return projector.advance(iterations, projector.begin(starts))
 
     def advance(self, runners: Sequence[Runner], iterations: int) -> list[Runner]:
         """Run on."""
-        return run_in_batches(partial(self.projector.advance, iterations), runners, self.n_jobs)
+        work = partial(self.projector.loosely.advance, iterations)
+        return run_in_batches(work, runners, self.n_jobs)
 
     def end(
         self,
@@ -99,7 +107,7 @@ class Space:
         ]
 
     def _end(self, pairs: Sequence[tuple[Runner, Members]]) -> list[Projection]:
-        return self.projector.end(
+        return self.projector.loosely.end(
             [runner for runner, _ in pairs], [self.mask(own) for _, own in pairs]
         )
 

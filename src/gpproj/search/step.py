@@ -12,7 +12,7 @@ from gpproj.projection import Projection, Runner
 from gpproj.search.path import Tried
 from gpproj.search.space import Members, Space
 
-HALVING = ((8, 3), (16, 2))
+HALVING = ((8, 2), (16, 2))
 """Iterations of every candidate of an exhaustive step, and the starts that then run on."""
 
 
