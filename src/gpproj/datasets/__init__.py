@@ -12,6 +12,7 @@ from gpproj.datasets.discrete import bike, heart, pima
 from gpproj.datasets.embedded import breast_cancer, diabetes
 from gpproj.datasets.encoding import automobile_table, boston_table
 from gpproj.datasets.paper import automobile, boston, crime
+from gpproj.datasets.regression import energy, parkinsons, yacht
 from gpproj.datasets.source import Dataset
 from gpproj.datasets.toy import toy_functions, toy_sines
 
@@ -25,8 +26,11 @@ __all__ = [
     "breast_cancer",
     "crime",
     "diabetes",
+    "energy",
     "heart",
+    "parkinsons",
     "pima",
     "toy_functions",
     "toy_sines",
+    "yacht",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from gpproj.datasets import source
 from gpproj.datasets.encoding import heart_table, pima_table
@@ -58,18 +58,11 @@ def bike(data_dir: str | Path | None = None) -> Dataset:
     data_dir : path, optional
         Folder with `bike_day.csv`; else the folder in `GPPROJ_DATA`.
     """
-    table = source.load_table("bike_day.csv", data_dir, _no_bike_download, drop=BIKE_DROPPED)
+    refuse = source.not_downloaded("bike", "bike_day.csv", "Bike Sharing")
+    table = source.load_table("bike_day.csv", data_dir, refuse, drop=BIKE_DROPPED)
     return _whole(table, "cnt")
 
 
 def _whole(table: Any, target: str) -> Dataset:
     X, y = source.split(table, target)
     return Dataset(X, y.astype("int64"))
-
-
-def _no_bike_download() -> NoReturn:
-    raise FileNotFoundError(
-        "bike is not downloaded: pass the folder that holds bike_day.csv as data_dir, or set "
-        "GPPROJ_DATA to it; the file holds the table by day of 'Bike Sharing' in the UCI Machine "
-        "Learning Repository"
-    )

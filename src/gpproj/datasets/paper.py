@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
@@ -61,14 +60,8 @@ def crime(data_dir: str | Path | None = None) -> Dataset:
     data_dir : path, optional
         Folder with `crime_p102_n1992.csv`; else the folder in `GPPROJ_DATA`.
     """
-    table = source.load_table("crime_p102_n1992.csv", data_dir, _no_crime_download)
+    file = "crime_p102_n1992.csv"
+    refuse = source.not_downloaded("crime", file, "Communities and Crime Unnormalized")
+    table = source.load_table(file, data_dir, refuse)
     X, rate = source.split(table, "ViolentCrimesPerPop")
     return Dataset(X, np.log(rate).rename("log ViolentCrimesPerPop"))
-
-
-def _no_crime_download() -> NoReturn:
-    raise FileNotFoundError(
-        "crime is not downloaded: pass the folder that holds crime_p102_n1992.csv as data_dir, or "
-        "set GPPROJ_DATA to it; the file is derived from 'Communities and Crime Unnormalized' of "
-        "the UCI Machine Learning Repository"
-    )

@@ -19,6 +19,9 @@ FILE_CHECKSUMS = {
     "heart_statlog.csv": "c9808f823ef39189d83abd231511c75e5b2da0cd6ce6c67e83e819cb8429195a",
     "pima.csv": "106308938972a63b288414947915414187f95fc8e286980ad70da7ef9fa6f14e",
     "bike_day.csv": "537e98e2c8b8f53e3094d953f847788b1dc224764a4a1e538b3e1ec4e30dac8a",
+    "energy.csv": "bb7692db16414c0a1af5c116c4930da74f8a6e110cbec98774e41d191e96a44b",
+    "yacht.csv": "aa2ea78051c6ecf444f2d1a7b8b030083059997ba91ddf729334a2194f453c6f",
+    "parkinsons_updrs.csv": "f2c7d5025dec4e92e7feae367a5f7ccf58789a10ac6b54bdf15976c599f9dd39",
 }
 
 # `content_checksum` of the same tables, for data that come as numbers and not as these files.
@@ -66,6 +69,28 @@ def load_table(
     if folder:
         return read_table(Path(folder).expanduser(), file, drop)
     return verified(otherwise(), file)
+
+
+def not_downloaded(name: str, file: str, title: str) -> Callable[[], Any]:
+    """Return what refuses a download, and says which file is wanted and what it holds.
+
+    Parameters
+    ----------
+    name : str
+        Of the function that reads the table.
+    file : str
+    title : str
+        Of the data set in the UCI Machine Learning Repository.
+    """
+
+    def refuse() -> Any:
+        raise FileNotFoundError(
+            f"{name} is not downloaded: pass the folder that holds {file} as data_dir, or set "
+            f"GPPROJ_DATA to it; the file is derived from {title!r} of the UCI Machine Learning "
+            "Repository"
+        )
+
+    return refuse
 
 
 def read_table(folder: Path, file: str, drop: Sequence[str] = ()) -> Any:
