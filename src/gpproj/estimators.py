@@ -32,6 +32,8 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         min_features_to_select: int = 1,
         max_features: int | None = None,
         cv: Any = 5,
+        learn: str = "loo",
+        criterion: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | bool = 0,
@@ -41,6 +43,8 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.min_features_to_select = min_features_to_select
         self.max_features = max_features
         self.cv = cv
+        self.learn = learn
+        self.criterion = criterion
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -55,7 +59,11 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         inputs = self._named(X)
         self.reference_ = self._reference(inputs, y, likelihood, seed)
         show, jobs = bool(self.verbose), 1 if self.n_jobs is None else self.n_jobs
-        self.path_ = forward_search(self.reference_, most, n_jobs=jobs, progress=show)
+        learn: Any = self.learn
+        criterion: Any = self.criterion
+        self.path_ = forward_search(
+            self.reference_, most, learn=learn, criterion=criterion, n_jobs=jobs, progress=show
+        )
         self.validation_ = None
         if size is None:
             self.validation_ = validate(
@@ -69,13 +77,14 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             )
             enough = self.validation_.suggest_size()
             size = max(most if enough is None else enough, least)
-        self.submodel_ = self.path_[size]
-        order = list(self.path_.positions)
+        self.submodel_ = self.path_.best(size)
+        chosen = [self.reference_.feature_names.index(name) for name in self.submodel_.inputs]
         self.support_: NDArray[np.bool_] = np.zeros(d, dtype=bool)
-        self.support_[order[:size]] = True
-        self.ranking_ = np.full(d, len(order) - size + 2)
-        self.ranking_[order[:size]] = 1
-        self.ranking_[order[size:]] = np.arange(2, len(order) - size + 2)
+        self.support_[chosen] = True
+        others = [place for place in self.path_.positions if not self.support_[place]]
+        self.ranking_ = np.full(d, len(others) + 2)
+        self.ranking_[chosen] = 1
+        self.ranking_[others] = np.arange(2, len(others) + 2)
 
     def _reference(self, X: Any, y: Any, likelihood: str, seed: int) -> Reference:
         given = self.reference
@@ -135,6 +144,10 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  #
         Of "auto": how far the search goes; all inputs when left out.
     cv : int or splitter
         Of "auto": the folds.
+    learn : {"loo", "projection", "marginal_likelihood"}
+        How submodels are learned, as for `gpproj.project`.
+    criterion : {"loo_divergence", "projection_error"}, optional
+        What they are compared by, as for `gpproj.forward_search`.
     n_jobs : int, optional
         Workers for search and folds.
     random_state : int, RandomState or None
@@ -220,6 +233,10 @@ class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc] 
         Of "auto": how far the search goes; all inputs when left out.
     cv : int or splitter
         Of "auto": the folds, stratified by class.
+    learn : {"loo", "projection", "marginal_likelihood"}
+        How submodels are learned, as for `gpproj.project`.
+    criterion : {"loo_divergence", "projection_error"}, optional
+        What they are compared by, as for `gpproj.forward_search`.
     n_jobs : int, optional
         Workers for search and folds.
     random_state : int, RandomState or None

@@ -174,6 +174,17 @@ def select(
     ] = None,
     folds: Annotated[int | None, typer.Option(help="Folds of kfold (5).")] = None,
     max_inputs: Annotated[int | None, typer.Option(help="Inputs to go up to.")] = None,
+    learn: Annotated[
+        str | None,
+        typer.Option(
+            help="How submodels are learned: loo (default), projection as in the paper, or "
+            "marginal_likelihood."
+        ),
+    ] = None,
+    criterion: Annotated[
+        str | None,
+        typer.Option(help="What they are compared by: loo_divergence or projection_error."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random (0).")] = None,
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
@@ -198,6 +209,8 @@ def select(
         "validate": validate,
         "folds": folds,
         "max_inputs": max_inputs,
+        "learn": learn,
+        "criterion": criterion,
         "seed": seed,
     }
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -21,6 +21,7 @@ from gpproj.inference import plan_of
 from gpproj.io.tables import Encoding, Prepared, prepare, read_table
 from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
+from gpproj.projection import CRITERIA, OBJECTIVES
 
 CONFIG = "config.json"
 FORMAT = 3
@@ -50,6 +51,10 @@ class Settings:
     validate: str | None = None
     folds: int = 5
     max_inputs: int | None = None
+    learn: str = "loo"
+    """How submodels are learned."""
+    criterion: str | None = None
+    """What they are compared by; what suits the way of learning when left out."""
     seed: int = 0
 
     @staticmethod
@@ -100,6 +105,8 @@ class Settings:
             "likelihood": tuple(NAMES),
             "missing": ("error", "drop", "impute"),
             "validate": (None, "kfold", "loo"),
+            "learn": tuple(OBJECTIVES),
+            "criterion": (None, *CRITERIA),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
@@ -170,10 +177,14 @@ class Run:
         """Do what is left to do: learn the reference, search, validate."""
         prepared = self._prepared()
         reference = self._reference(prepared)
+        learn: Any = self.settings.learn
+        criterion: Any = self.settings.criterion
         with self._stage("search"):
             path = gpproj.forward_search(
                 reference,
                 self.settings.max_inputs,
+                learn=learn,
+                criterion=criterion,
                 n_jobs=self.n_jobs,
                 progress=self.progress,
                 groups=prepared.encoding.groups or None,

@@ -103,6 +103,8 @@ class Inducing:
         Rows that they are chosen from.
     most : int, optional
         How many there may be, where fewer are enough for now; as many as there are when left out.
+    inputs : bool array `(d,)`, optional
+        Inputs that the process uses: a submodel on all of them has its points.
     """
 
     Z: Array
@@ -112,6 +114,7 @@ class Inducing:
     kernel: Kernel
     X: Array
     most: int | None = None
+    inputs: NDArray[np.bool_] | None = None
     _chosen: dict[bytes, Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -124,7 +127,7 @@ class Inducing:
         if self.given:
             return replace(self, kernel=kernel, _chosen={})
         Z = chosen(self.selection, kernel, self.X, mask, self.most or self.count)
-        return replace(self, Z=Z, kernel=kernel, _chosen={})
+        return replace(self, Z=Z, kernel=kernel, inputs=mask, _chosen={})
 
     def moved(self, Z: Array) -> Inducing:
         """Return other points."""
@@ -137,7 +140,7 @@ class Inducing:
 
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`, chosen once."""
-        if self.given:
+        if self.given or (self.inputs is not None and not np.any(self.inputs & ~mask)):
             return self.Z
         key = np.asarray(mask).tobytes()
         if key not in self._chosen:

@@ -24,7 +24,7 @@ from uuid import uuid4
 from gpproj import store
 from gpproj.store import Stored, StoreError
 
-FORMAT = 3
+FORMAT = 4
 """Goes up when an older gpproj could no longer read the folders; every older one is still read."""
 
 MANIFEST = "manifest.json"

@@ -79,9 +79,9 @@ def stored_inducing(inducing: Inducing | None) -> Stored:
     return Stored({"inducing": content}, {"inducing_points": to_host(inducing.Z)})
 
 
-def inducing_from(found: Stored, X: Array) -> Inducing | None:
-    """Return the inducing points that were stored, chosen from the rows of X."""
-    content = found.content.get("inducing")  # formats 1 and 2 knew none
+def inducing_from(found: Stored, X: Array, used: NDArray[np.bool_]) -> Inducing | None:
+    """Return the inducing points that were stored, chosen from the rows of X for some inputs."""
+    content = found.content["inducing"]
     if content is None:
         return None
     return Inducing(
@@ -91,7 +91,8 @@ def inducing_from(found: Stored, X: Array) -> Inducing | None:
         given=content["given"],
         kernel=restored(content["kernel"]),
         X=X,
-        most=content.get("most"),
+        most=content["most"],
+        inputs=used,
     )
 
 

@@ -20,7 +20,6 @@ from gpproj.io.latent import (
 )
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
-from gpproj.likelihoods import Gaussian
 from gpproj.linalg import to_host
 from gpproj.optimise import Outcome
 from gpproj.reference import Draws, ForeignReference, Reference, Shrinkage
@@ -93,7 +92,6 @@ def _stored_own(reference: Reference) -> Stored:
 
 def reference_from(found: Stored) -> Reference:
     """Return the reference that was stored."""
-    found = _upgraded(found)
     content, arrays = found
     columns = columns_from(found)
     training = TrainingSet(
@@ -106,8 +104,8 @@ def reference_from(found: Stored) -> Reference:
         content["method"],
         content["nugget"],
     )
-    used = arrays.get("used", problem.mask).astype(np.bool_)  # older formats knew no other
-    problem = replace(problem, mask=used, inducing=inducing_from(found, training.X))
+    used = arrays["used"].astype(np.bool_)
+    problem = replace(problem, mask=used, inducing=inducing_from(found, training.X, used))
     make = _foreign_from if "source" in content else _own_from
     return make(found, training, problem, Draws(arrays["parameters"], arrays["weights"]))
 
@@ -151,24 +149,6 @@ def _foreign_from(
         source=found.content["source"],
         shrinkage=None if shrinkage is None else Shrinkage(*shrinkage),
     )
-
-
-def _upgraded(found: Stored) -> Stored:
-    """Return what the first format would have said if it had known likelihoods."""
-    content, arrays = found
-    if "likelihood" in content:
-        return found
-    noise = content["noise"]
-    content = {
-        **content,
-        "likelihood": plain(Gaussian()),
-        "method": "exact",
-        "latent_likelihood": plain(Gaussian(noise)),
-        "log_evidence": content["log_marginal_likelihood"],
-    }
-    precision = np.full_like(arrays["y"], 1.0 / noise)
-    sites = {"precision": precision, "shift": precision * arrays["y"]}
-    return Stored(content, arrays | prefixed("latent_site", sites) | prefixed("site", sites))
 
 
 def _posterior(
@@ -220,6 +200,6 @@ def columns_from(found: Stored) -> Columns:
             content["target_mean"],
             content["target_scale"],
         ),
-        kind=content.get("kind", "real"),  # the first format knew no other
-        classes=restored(content.get("classes")),
+        kind=content["kind"],
+        classes=restored(content["classes"]),
     )

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from gpproj.io.plain import plain, restored
 from gpproj.io.reference import columns_from, stored_columns
-from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import to_host
 from gpproj.prediction import LatentPredictor
 from gpproj.projection import Submodel
@@ -66,13 +65,6 @@ def submodel_from(found: Stored) -> Submodel:
             root=arrays[f"root_{place}"],
             extra=part["diagonal"],
         )
-        parts.append(Part(part["weight"], predictor, _likelihood(part), part["extra"]))
+        parts.append(Part(part["weight"], predictor, restored(part["likelihood"]), part["extra"]))
     facts = {name: restored(content[name]) for name in FACTS}
     return Submodel(**facts, data_columns=columns_from(found), parts=tuple(parts))
-
-
-def _likelihood(part: dict[str, Any]) -> Likelihood:
-    if "noise" in part:  # the first format knew Gaussian noise alone
-        return Gaussian(part["noise"])
-    found: Likelihood = restored(part["likelihood"])
-    return found

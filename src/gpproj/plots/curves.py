@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpproj.plots.style import BLUE, GREY, ORANGE, legend_above, name_sizes, new_axes
+from gpproj.plots.style import BLUE, GREEN, GREY, ORANGE, legend_above, name_sizes, new_axes
+from gpproj.projection import CRITERIA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,10 +29,11 @@ SCORES = {
 
 
 def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
-    """Draw the relative projection error against the number of inputs.
+    """Draw the relative error against the number of inputs.
 
-    Submodels whose optimisation did not converge are marked with a cross. The null model is the
-    line at one, the submodel on all inputs the line at zero. The table is `path.summary()`.
+    Submodels whose optimisation did not converge are marked with a cross. Where the best set of a
+    size is another one than that of the path, its error is drawn too. The null model is the line at
+    one, the submodel on all inputs the line at zero. The table is `path.summary()`.
 
     Parameters
     ----------
@@ -49,11 +51,17 @@ def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
     ax.axhline(1.0, color=GREY, linestyle="--", linewidth=1.0, label="null model")
     ax.axhline(0.0, color=GREY, linestyle=":", linewidth=1.0, label="all inputs")
     ax.plot(sizes, errors, "o-", color=BLUE, markersize=4.0, label="submodels")
+    best = table["best_relative_error"].to_numpy()
+    other = best < errors
+    if other.any():
+        ax.plot(
+            sizes[other], best[other], "v", color=GREEN, markersize=5.0, label="best of the size"
+        )
     failed = ~table["converged"].to_numpy()
     if failed.any():
         ax.plot(sizes[failed], errors[failed], "x", color=ORANGE, label="not converged")
     name_sizes(ax, entered)
-    ax.set_ylabel("relative projection error")
+    ax.set_ylabel(f"relative {CRITERIA[path.criterion].title}")
     ax.legend(frameon=False)
     return ax
 

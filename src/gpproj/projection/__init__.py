@@ -19,13 +19,14 @@ from gpproj.projection.objective import (
     check_criterion,
     check_learn,
 )
-from gpproj.projection.problems import problems_of
+from gpproj.projection.problems import LEFT, problems_of
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projector import Figures, Projection, Projector, Runner, mask_of
 from gpproj.projection.submodel import Submodel
 
 __all__ = [
     "CRITERIA",
+    "LEFT",
     "OBJECTIVES",
     "Criterion",
     "CriterionName",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gpproj.execute import ask
 from gpproj.linalg import Host
 from gpproj.optimise import State, advance, begin, joined
+from gpproj.priors import LogPrior
 from gpproj.projection.family import Family
 from gpproj.projection.objective import Criterion, Objective
 from gpproj.reference import Groups, Held, Target, Targets, go_together
@@ -40,6 +41,10 @@ class Goal:
     learn: Objective
     tolerance: float = TIGHT
     """Relative change of the value that counts as none."""
+    others: tuple[Family, ...] = ()
+    """Families of lanes that have their own prior, where several references are in one batch."""
+    whose: NDArray[np.intp] | None = None
+    """Which of these each lane has, `(b,)`."""
 
     def __call__(self, parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
         """Return value and gradient for some of the lanes, `(a,)` and `(a, p)`."""
@@ -48,8 +53,20 @@ class Goal:
         value, gradient = self.learn.value(held, family.kernel, parameters, masks)
         if family.log_prior is None:
             return value, gradient
-        prior, weight = family.log_prior(parameters, masks), self.learn.prior_weight
+        prior, weight = self.at(lanes).log_prior(parameters), self.learn.prior_weight
         return value - weight * prior.value, gradient - weight * prior.gradient
+
+    def log_prior(self, parameters: Host) -> LogPrior:
+        """Return the log prior of every lane at its own parameters, `(b, p)`."""
+        if self.whose is None:
+            assert self.family.log_prior is not None  # whoever asks has seen that
+            return self.family.log_prior(parameters, self.masks)
+        value, gradient = np.empty(len(parameters)), np.empty_like(parameters)
+        for number, family in enumerate(self.others):
+            own = np.flatnonzero(self.whose == number)
+            assert family.log_prior is not None  # as the first one has one
+            value[own], gradient[own] = family.log_prior(parameters[own], self.masks[own])
+        return LogPrior(value, gradient)
 
     @cached_property
     def compared_with(self) -> Held:
@@ -58,7 +75,8 @@ class Goal:
 
     def at(self, lanes: NDArray[np.intp]) -> Goal:
         """Return the goal of some of the lanes."""
-        return replace(self, target=self.target.at(lanes), masks=self.masks[lanes])
+        whose = None if self.whose is None else self.whose[lanes]
+        return replace(self, target=self.target.at(lanes), masks=self.masks[lanes], whose=whose)
 
     def begin(self, starts: Host) -> State:
         """Evaluate a start for each lane, `(b, p)`."""
@@ -75,8 +93,7 @@ class Goal:
         """Return the objective without the prior, `(b,)`, of parameters whose value is known."""
         if self.family.log_prior is None:
             return values
-        prior = self.family.log_prior(parameters, self.masks)
-        return values + self.learn.prior_weight * prior.value
+        return values + self.learn.prior_weight * self.log_prior(parameters).value
 
     def figures(self, criterion: Criterion, parameters: Host) -> Host:
         """Return what a criterion says of parameters of each lane, `(b,)`."""
@@ -185,5 +202,11 @@ def _joined(goals: Sequence[Goal], kept: dict[str, Groups]) -> Goal:
     if len(goals) == 1:
         return first
     groups = kept.setdefault("groups", Groups())
-    target = groups.of([one.target for one in goals], [len(one.masks) for one in goals])
-    return replace(first, target=target, masks=np.concatenate([one.masks for one in goals]))
+    counts = [len(one.masks) for one in goals]
+    return replace(
+        first,
+        target=groups.of([one.target for one in goals], counts),
+        masks=np.concatenate([one.masks for one in goals]),
+        others=tuple(one.family for one in goals),
+        whose=np.repeat(np.arange(len(goals)), counts),
+    )

@@ -17,7 +17,10 @@ ALL_EXTRA = 0.95
 
 
 def problems_of(
-    projector: Projector, found: Projection, null_error: float | None = None
+    projector: Projector,
+    found: Projection,
+    null_error: float | None = None,
+    alone: bool = True,
 ) -> tuple[str, ...]:
     """Return what may be wrong with a submodel; nothing for most.
 
@@ -27,6 +30,8 @@ def problems_of(
     found : Projection
     null_error : float, optional
         Error of the null model, which is learned where it is needed when left out.
+    alone : bool
+        Say also that the inputs tell next to nothing.
     """
     said = []
     if not found.converged:
@@ -46,7 +51,7 @@ def problems_of(
             f"{found.doubt:.0%} of the variance that the reference explains"
         )
     extra = float(np.exp(found.parameters[-1]))
-    if found.active.any() and extra > ALL_EXTRA * projector.family.signal:
+    if alone and found.active.any() and extra > ALL_EXTRA * projector.family.signal:
         said.append(
             "independent noise takes nearly all that the reference explains: these inputs tell "
             "next to nothing by themselves"

@@ -151,7 +151,7 @@ def inducing_of(sparse: Sparse, training: TrainingSet, kernel: Kernel) -> Induci
         return Inducing(points, sparse.method, sparse.selection, True, kernel, training.X)
     most = int(sparse.inducing)
     Z = chosen(sparse.selection, kernel, training.X, mask, most)
-    return Inducing(Z, sparse.method, sparse.selection, False, kernel, training.X, most)
+    return Inducing(Z, sparse.method, sparse.selection, False, kernel, training.X, most, mask)
 
 
 def reference_of(

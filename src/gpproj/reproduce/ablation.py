@@ -127,7 +127,9 @@ def rows_of(name: str, seed: int) -> Iterator[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
         ref = gpproj.fit(split.X, split.y, standardize=False, nugget=NUGGET)
-        path = gpproj.forward_search(ref, max(SIZES), progress=False)
+        path = gpproj.forward_search(
+            ref, max(SIZES), learn="projection", exchange=False, progress=False
+        )
 
     def row(way: str, size: int, model: Any, X: Host, told: dict[str, Any]) -> dict[str, Any]:
         density = np.mean(model.log_density(X, split.y_test)) - np.log(split.unit)

@@ -96,7 +96,9 @@ def rows_of(seed: int) -> Iterator[dict[str, Any]]:
         warnings.simplefilter("ignore", UserWarning)
         one, ref = row("reference", X.shape[1], sampled)
         yield one
-        path = gpproj.forward_search(ref, max(SIZES), prior=None, progress=False)
+        path = gpproj.forward_search(
+            ref, max(SIZES), learn="projection", exchange=False, prior=None, progress=False
+        )
     for model, clusters in MODELS.items():
         for size in SIZES:
             yield row(model, size, partial(path.submodel, size, clusters))[0]

@@ -177,7 +177,9 @@ def _along(order: Callable[[Split], Any], learn: Any, prior: Any, split: Split) 
 
 def _search(prior: Any, split: Split) -> Any:
     sizes = min(split.setting.sizes, len(split.inputs))
-    return gpproj.forward_search(split.reference, sizes, prior=prior, progress=False)
+    return gpproj.forward_search(
+        split.reference, sizes, learn="projection", exchange=False, prior=prior, progress=False
+    )
 
 
 def _found(split: Split) -> Any:

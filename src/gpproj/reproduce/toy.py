@@ -69,13 +69,13 @@ def _realisation(n: int, seed: int) -> list[dict[str, Any]]:
     """Return one row for each input of one data set."""
     X, y = gpproj.datasets.toy_sines(n=n, random_state=seed)
     ref = gpproj.fit(X, y, prior=None)
-    null = gpproj.project(ref, [], prior=None)
-    full = gpproj.project(ref, ref.feature_names, prior=None)
+    null = gpproj.project(ref, [], "projection", prior=None)
+    full = gpproj.project(ref, ref.feature_names, "projection", prior=None)
     relevance = ref.ard_relevance()
     rows = []
     for name in ref.feature_names:
         rest = [other for other in ref.feature_names if other != name]
-        sub = gpproj.project(ref, rest, prior=None)
+        sub = gpproj.project(ref, rest, "projection", prior=None)
         rows.append(
             {
                 "realisation": seed,

@@ -115,7 +115,7 @@ class LinearPath(SearchPath):
         table["converged"] = [one.converged for one in self.submodels]
         return pd.DataFrame(table, index=pd.RangeIndex(len(self), name="size"))
 
-    def _problems_of(self, found: Projection) -> tuple[str, ...]:
+    def _problems_of(self, found: Projection, alone: bool = True) -> tuple[str, ...]:
         return () if found.converged else ("the iterations did not converge",)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.projection import (
+    LEFT,
     CriterionName,
     Figures,
     Learn,
@@ -245,16 +246,18 @@ class SearchPath:
         idle = [
             size
             for size, fall in enumerate(-np.diff(self.relative_errors), start=1)
-            if fall < GAINED and self.relative_errors[size - 1] > GAINED
+            if fall < GAINED and self.relative_errors[size - 1] > LEFT
         ]
         if idle and self.tried:
             said.append(f"no candidate improved anything at step {_listed(idle)}")
         for size, found in enumerate(self.projections):
-            said += [f"size {size}: {text}" for text in self._problems_of(found)]
+            # That single inputs tell next to nothing is no news before the last of them.
+            news = self._problems_of(found, alone=size == len(self) - 1)
+            said += [f"size {size}: {text}" for text in news]
         return tuple(said)
 
-    def _problems_of(self, found: Projection) -> tuple[str, ...]:
-        return problems_of(self.projector, found, self.null_error)
+    def _problems_of(self, found: Projection, alone: bool = True) -> tuple[str, ...]:
+        return problems_of(self.projector, found, self.null_error, alone)
 
     def _steps(self, size: int) -> int:
         """Return a number of steps that was taken, or say which ones were."""

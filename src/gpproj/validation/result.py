@@ -87,7 +87,9 @@ class Validation:
     def answer(self) -> str:
         """Return the answer in one sentence."""
         said, inputs = self.verdict()
-        return f"{said}: {', '.join(inputs)}." if inputs else f"{said}."
+        sentences = [f"{said}: {', '.join(inputs)}." if inputs else f"{said}."]
+        sentences += [f"Note: {problem}." for problem in self.path.problems]
+        return " ".join(sentences)
 
     def verdict(self) -> tuple[str, tuple[str, ...]]:
         """Return the answer in two parts: what is said of the inputs, and their names."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
+from gpproj.projection import CriterionName, Learn
 from gpproj.reference import ForeignReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
 from gpproj.validation.folds import (
@@ -38,6 +39,8 @@ def validate(
     folds: Any = 5,
     search: Search | None = None,
     max_inputs: int | None = None,
+    learn: Learn | None = None,
+    criterion: CriterionName | None = None,
     groups: Any = None,
     points: int | None = None,
     hyperparameters: Literal["updated", "held"] = "updated",
@@ -71,6 +74,8 @@ def validate(
         "once".
     max_inputs : int, optional
         Steps of the search, if no path is given.
+    learn, criterion
+        Of that search, as for `gpproj.forward_search`.
     groups : array `(n,)`, optional
         Labels of rows, for splitters that keep groups of rows together.
     points : int, optional
@@ -120,12 +125,15 @@ def validate(
     """
     check_jobs(n_jobs)
     plan = _plan(reference, method, search, points, hyperparameters, nested, random_state)
+    asked: dict[str, Any] = {"max_inputs": max_inputs, "learn": learn, "criterion": criterion}
+    asked = {name: value for name, value in asked.items() if value is not None}
     if path is None:
-        path = forward_search(reference, max_inputs, n_jobs=n_jobs, progress=progress)
+        path = forward_search(reference, n_jobs=n_jobs, progress=progress, **asked)
     elif path.reference is not reference:
         raise ValueError("path must be a search of the same reference")
-    elif max_inputs is not None:
-        raise ValueError("max_inputs is for a search that has yet to be done; the path has its own")
+    elif asked:
+        names = " and ".join(asked)
+        raise ValueError(f"{names}: for a search that has yet to be done; the path has its own")
     if plan.method == "loo" and plan.search == "once":
         held = hyperparameters == "held"
         cv = _by_weights(path, plan.points, held, refit, n_jobs, progress)
