@@ -125,7 +125,7 @@ def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None
     steps = len(units)
     path = SearchPath(
         ref,
-        null.family,
+        null.projector,
         tuple(units),
         null.projections * (steps + 1),
         null.null_error,

@@ -104,3 +104,16 @@ def drawn(ref):
 @pytest.fixture(scope="session")
 def path(ref):
     return gpproj.forward_search(ref, 2, progress=False)
+
+
+@pytest.fixture(scope="session")
+def exchanged():
+    """A path whose best pair is not the one that was grown: `y = a + b`, and `c` is close to it."""
+    X, _ = make_data(n=30, seed=2)
+    y = X["a"] + X["b"]
+    X["c"] = y + 0.5 * X["c"]
+    ref = gpproj.fit(X, y + 0.1 * np.random.default_rng(3).standard_normal(30))
+    path = gpproj.forward_search(ref, 2, progress=False)
+    assert path.order[0] == "c"
+    assert path.best_inputs(2) == ("a", "b")
+    return path

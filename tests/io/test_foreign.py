@@ -120,13 +120,19 @@ def test_paths_come_back(own, new, kept, same, tmp_path):
     path = gpproj.forward_search(moments(own, predict=line), 2, progress=False)
     again = kept(path)
     same(path.projections, again.projections)
+    same(path.better, again.better)
+    same(path.pool, again.pool)
     same(path.recipe, again.recipe)
+    same(path.projector.family, again.projector.family)
+    assert again.projector.identity == path.projector.identity
     assert_comes_back(same, path.reference, again.reference)
     for size in range(3):
         same(path[size], again[size])
         same(path[size].predict(new[0]), again[size].predict(new[0]))
     longer = gpproj.forward_search(again.reference, 3, extend=again, progress=False)
-    assert longer.order[:2] == path.order
+    expected = gpproj.forward_search(path.reference, 3, extend=path, progress=False)
+    same(longer.projections, expected.projections)
+    same(longer.better, expected.better)
     again.save(tmp_path / "twice")
     same(gpproj.load(tmp_path / "twice").projections, path.projections)
 

@@ -1,18 +1,21 @@
-"""Samples of every format there has been: this gpproj reads all of them."""
+"""Samples of every format that is read, and what is said of older ones."""
 
 from __future__ import annotations
 
 import json
 import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpproj
-from gpproj.io.folder import FORMAT
+from gpproj import store
+from gpproj.io.folder import FORMAT, OLDEST
 from gpproj.likelihoods import Bernoulli, NegativeBinomial
 from gpproj.priors import Gamma, LogNormal
+from gpproj.store import StoreError
 
 FORMATS = Path(__file__).resolve().parent / "formats"
 VERSIONS = sorted(folder.name for folder in FORMATS.iterdir() if folder.name.startswith("v"))
@@ -20,6 +23,7 @@ KINDS = {
     "reference": gpproj.Reference,
     "submodel": gpproj.Submodel,
     "path": gpproj.SearchPath,
+    "grouped": gpproj.SearchPath,
     "validation": gpproj.Validation,
     "classes": gpproj.SearchPath,
     "counts": gpproj.Submodel,
@@ -48,11 +52,15 @@ def assert_close(one, other):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
 
 
-def test_every_format_has_a_sample():
-    assert [f"v{number}" for number in range(1, FORMAT + 1)] == VERSIONS
-    assert list(FIGURES["v1"]) == list(KINDS)[:4]
-    assert list(FIGURES["v2"]) == list(KINDS)[:6]
-    assert list(FIGURES[f"v{FORMAT}"]) == list(KINDS)
+def test_every_format_that_is_read_has_a_sample():
+    assert [f"v{number}" for number in range(OLDEST, FORMAT + 1)] == VERSIONS
+    for version in VERSIONS:
+        assert list(FIGURES[version]) == list(KINDS)
+
+
+def test_samples_are_small():
+    size = sum(file.stat().st_size for file in FORMATS.rglob("*") if file.is_file())
+    assert size < 400_000 * len(VERSIONS)
 
 
 @pytest.mark.parametrize(
@@ -67,22 +75,40 @@ def test_samples_give_the_figures_they_gave(version, name):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_samples_know_how_they_were_made(version):
-    cv = gpproj.load(FORMATS / version / "validation")
-    assert cv.reference.prior == {
+    grouped = gpproj.load(FORMATS / version / "grouped")
+    assert grouped.reference.prior == {
         "lengthscale": LogNormal(2.0, 0.5),
         "noise_variance": Gamma(1.0, 2.0),
     }
-    assert cv.reference.recipe.func is gpproj.fit
-    assert cv.path.recipe.keywords["groups"] == {"pair": ("a", "b")}
-    assert [unit.cost for unit in cv.path.units] == [2.0]
-    assert cv.path[0].inputs == ("c",)
-    assert gpproj.load(FORMATS / version / "path").learn == "marginal_likelihood"
+    assert grouped.reference.recipe.func is gpproj.fit
+    assert grouped.recipe.keywords["groups"] == {"pair": ("a", "b")}
+    assert [unit.cost for unit in grouped.units] == [2.0]
+    assert grouped[0].inputs == ("c",)
+    assert (grouped.learn, grouped.criterion) == ("loo", "loo_divergence")
+    assert grouped.projector.family.prior == "reference"
+    given = gpproj.load(FORMATS / version / "path")
+    assert (given.learn, given.criterion) == ("marginal_likelihood", "projection_error")
+    assert given.projector.family.prior == "weak"
     sampled = gpproj.load(FORMATS / version / "reference")
     assert sampled.draws.count == 8
     assert sampled.recipe.keywords["random_state"] == 0
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_samples_know_the_best_sets_beside_their_path(version):
+    cv = gpproj.load(FORMATS / version / "validation")
+    path = cv.path
+    assert [path.is_better(size) for size in range(3)] == [False, False, True]
+    assert path.order[0] == "c"
+    assert path.best_inputs(2) == path.best(2).inputs == cv.submodel(2).inputs == ("a", "b")
+    assert path.best_errors[2] < 0.5 * path.errors[2]
+    assert {tuple(unit.name for unit in own.units) for own in path.pool} > {("a", "b")}
+    assert not np.array_equal(cv.along.mean, cv.scores.mean)
+    longer = gpproj.forward_search(path.reference, 3, extend=path, progress=False)
+    assert longer.order[:2] == path.order
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_samples_know_their_likelihoods(version):
     classes = gpproj.load(FORMATS / version / "classes")
     assert classes.reference.classes == classes[1].classes == ("no", "yes")
@@ -92,7 +118,7 @@ def test_samples_know_their_likelihoods(version):
     assert isinstance(counts.likelihood, NegativeBinomial)
 
 
-@pytest.mark.parametrize("version", VERSIONS[2:])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_samples_know_their_inducing_points(version):
     path = gpproj.load(FORMATS / version / "sparse")
     inducing = path.reference.problem.inducing
@@ -105,7 +131,7 @@ def test_samples_know_their_inducing_points(version):
     assert given.recipe.keywords["inference"].inducing.columns.tolist() == ["c", "a", "b"]
 
 
-@pytest.mark.parametrize("version", VERSIONS[2:])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_samples_know_where_they_come_from(version):
     ref = gpproj.load(FORMATS / version / "foreign").reference
     assert ref.source == "from_draws"
@@ -123,3 +149,56 @@ def test_a_sample_has_its_draws_as_arviz_data(version):
     assert posterior["input"].values.tolist() == ["a", "b"]
     assert posterior.sizes["chain"] == 2
     assert not sampled.posterior.sample_stats["tuning"].any()
+
+
+# Formats that are no longer read
+
+
+@pytest.fixture
+def older(tmp_path):
+    """Make a sample look as if an older gpproj had saved it."""
+
+    def made(number, name="path"):
+        folder = tmp_path / f"{name}_{number}"
+        shutil.copytree(FORMATS / VERSIONS[0] / name, folder)
+        file = folder / "manifest.json"
+        manifest = json.loads(file.read_text()) | {"format": number, "gpproj": "0.0.7"}
+        file.write_text(json.dumps(manifest))
+        return folder
+
+    return made
+
+
+@pytest.mark.parametrize("number", range(1, OLDEST))
+@pytest.mark.parametrize("name", ["reference", "submodel", "path", "validation"])
+def test_older_formats_are_refused_by_their_number(older, name, number):
+    folder = older(number, name)
+    with pytest.raises(StoreError) as refused:
+        gpproj.load(folder)
+    assert str(refused.value) == (
+        f"{folder} was saved in format {number}, by gpproj 0.0.7, which is older than this gpproj "
+        f"reads (from format {OLDEST} on): it has to be made and saved anew"
+    )
+
+
+def test_an_older_format_is_named_before_anything_else_is_read(older):
+    folder = older(OLDEST - 1)
+    for file in folder.glob("*.npz"):
+        file.unlink()
+    with pytest.raises(StoreError, match=f"was saved in format {OLDEST - 1}, by gpproj 0.0.7"):
+        gpproj.load(folder)
+
+
+def test_a_folder_of_an_older_format_may_be_replaced(older):
+    folder = older(OLDEST - 1, "submodel")
+    sub = gpproj.load(FORMATS / VERSIONS[0] / "submodel")
+    sub.save(folder, overwrite=True)
+    assert gpproj.load(folder).inputs == sub.inputs
+
+
+def test_files_say_the_figures_of_every_divergence():
+    content = store.read(FORMATS / VERSIONS[0] / "validation" / "path.npz", "path").content
+    names = ("posterior_kl", "projection_error", "loo_divergence")
+    table = gpproj.load(FORMATS / VERSIONS[0] / "validation").path.summary()
+    for size, one in enumerate(content["projections"]):
+        assert one["figures"] == [table.loc[size, name] for name in names]

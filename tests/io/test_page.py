@@ -9,6 +9,7 @@ import numpy as np
 
 import gpproj
 from gpproj import store
+from gpproj.io.folder import FORMAT, OLDEST
 from gpproj.io.plain import ARGUMENTS
 from gpproj.io.saving import FILES
 
@@ -21,17 +22,23 @@ def test_the_page_names_every_file_and_field():
         named = ", ".join(f"`{name}.npz`" for name in files)
         assert f"| `{kind}` | {named} |" in PAGE
     words = set(re.findall(r"`(\w+)`", PAGE.replace("_*`", "`")))
-    for version in FORMATS.glob("v*"):
-        for file in version.glob("*/*.npz"):
-            check(words, file, file.stem)
+    files = [*FORMATS.glob("v*/*/*.npz")]
+    assert {file.stem for file in files} == {name for names in FILES.values() for name in names}
+    for file in files:
+        check(words, file, file.stem)
+
+
+def test_the_page_shows_the_present_format():
+    assert f'"format": {FORMAT},' in PAGE
+    assert f"Format {OLDEST} is the first that was released" in PAGE
 
 
 def check(words, file, kind):
     content, arrays = store.read(file, kind)
     fields = set(content)
-    inner = content.get("inducing") or {}
-    for one in [inner, *content.get("projections", []), *content.get("parts", [])]:
-        fields |= set(one)
+    lists = [content.get(name, []) for name in ("projections", "better", "pool", "parts")]
+    for one in [content.get("inducing"), *(one for held in lists for one in held)]:
+        fields |= set(one or {})
     kept = {re.sub(r"^(optimum|statistic)_.*", r"\1", name) for name in arrays}
     fields |= {re.sub(r"_\d+$", "_k", name) for name in kept}
     assert len(fields) > 5

@@ -50,6 +50,8 @@ def assert_target(same, one, other):
     for name in ("X", "latent_mean", "site_precision", "site_shift", "nugget"):
         same(getattr(one, name), getattr(other, name))
     same(one.latent_cov.dense(), other.latent_cov.dense())
+    for name in ("X", "site_precision", "site_shift", "nugget", "mean", "variance", "count"):
+        same(getattr(one.left_out, name), getattr(other.left_out, name))
 
 
 # References
@@ -128,6 +130,33 @@ def test_constant_inputs_stay_constant(data, new, kept, same):
     again = kept(ref)
     same(ref, again)
     assert_predicts(same, ref, again, new)
+
+
+def test_inputs_that_were_switched_off_stay_off(kept, same):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20, 3))
+    ref = gpproj.fit(X, X[:, 0] ** 3 + 0.01 * rng.standard_normal(20), prior="log-uniform")
+    assert ref.problem.mask.tolist() == [True, False, False]
+    again = kept(ref)
+    same(ref, again)
+    assert again.problem.mask.tolist() == [True, False, False]
+    assert_target(same, ref.target, again.target)
+    same(ref.predict(X[::-1].copy()), again.predict(X[::-1].copy()))
+    one, two = (gpproj.project(model, ["x1", "x0"]) for model in (ref, again))
+    same(one, two)
+
+
+def test_rows_that_are_equal_are_left_out_together_again(data, kept, same):
+    X, y = data
+    twice = pd.concat([X, X[:5]], ignore_index=True)
+    ref = gpproj.fit(twice, np.append(y, y[:5] + 0.3))
+    again = kept(ref)
+    assert again.latent.left_out.mean.shape == (24,)
+    same(ref.latent, again.latent)
+    assert_target(same, ref.target, again.target)
+    assert again.target.left_out.count.sum() == 29
+    one, two = (gpproj.project(model, ["a"]) for model in (ref, again))
+    same(one, two)
 
 
 def test_draws_come_back(drawn, new, kept, same):
@@ -228,17 +257,28 @@ def assert_path(same, one, other, new):
         "tried",
         "null_error",
         "full_error",
+        "better",
+        "pool",
         "learn",
+        "criterion",
         "clusters",
         "searched",
+        "problems",
+        "errors",
+        "best_errors",
     ):
         same(getattr(one, name), getattr(other, name))
     same(one.recipe, other.recipe)
-    same(one.family, other.family)
+    same(one.projector.family, other.projector.family)
+    assert one.projector.identity == other.projector.identity
+    assert_target(same, one.projector.target, other.projector.target)
     same(one.projections, other.projections)
     for size in range(len(one)):
-        same(one[size], other[size])
-        assert_predicts(same, one[size], other[size], new)
+        assert one.is_better(size) is other.is_better(size)
+        assert one.best_inputs(size) == other.best_inputs(size)
+        for mine, its in ((one[size], other[size]), (one.best(size), other.best(size))):
+            same(mine, its)
+            assert_predicts(same, mine, its, new)
     pd.testing.assert_frame_equal(one.summary(), other.summary())
     pd.testing.assert_frame_equal(one.candidates, other.candidates)
     assert repr(one) == repr(other)
@@ -252,6 +292,13 @@ OPTIONS = {
     "costs": {"costs": {"d": 10.0, "a": 0.5}},
     "prior": {"prior": PRIOR},
     "no prior": {"prior": None},
+    "prior of the reference": {"prior": "reference", "learn": "projection"},
+    "weak prior": {"prior": "weak"},
+    "projection": {"learn": "projection"},
+    "marginal likelihood": {"learn": "marginal_likelihood", "criterion": "loo_divergence"},
+    "criterion": {"criterion": "projection_error"},
+    "nested": {"exchange": False},
+    "floating": {"floating": True},
     "kernel": {"kernel": Constant() + Matern52()},
     "linear": {"kernel": Linear()},
     "prefilter": {"prefilter": ("ard", 3)},
@@ -265,6 +312,43 @@ def test_forward_searches_come_back(ref, new, kept, same, options):
     again = kept(path)
     assert_path(same, path, again, new)
     same(again.reference, ref)
+    for name in ("learn", "criterion", "prior", "exchange", "floating"):
+        if name in options:
+            assert again.recipe.keywords[name] == options[name]
+
+
+def test_the_best_sets_beside_a_path_come_back(exchanged, new, kept, same):
+    again = kept(exchanged)
+    assert_path(same, exchanged, again, new)
+    assert again.best(2).inputs == ("a", "b")
+    assert again[2].inputs == exchanged.order
+    assert len(again.pool) > 2
+    beside = {unit.name for own in again.pool for unit in own.units}
+    assert beside > set(again.order)  # units that never entered come back too
+
+
+def test_what_may_be_wrong_with_a_path_comes_back(path, new, kept, same):
+    doubtful = path.projections[1]._replace(doubt=0.25, converged=False)
+    odd = replace(path, projections=(path.projections[0], doubtful, path.projections[2]))
+    assert len(odd.problems) == 2
+    again = kept(odd)
+    assert_path(same, odd, again, new)
+    assert again.problems == odd.problems
+    assert again[1].problems == odd[1].problems
+    assert len(again[1].problems) == 2
+
+
+def test_loading_a_path_fits_no_kernel_to_the_mean_of_the_reference(ref, kept, same, monkeypatch):
+    path = gpproj.forward_search(ref, 1, kernel=Constant() + Linear(), progress=False)
+
+    def fail(*_):
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr("gpproj.reference.values._fitted", fail)
+    again = kept(path)
+    same(path.projector.family, again.projector.family)
+    with pytest.raises(AssertionError, match="fitted"):
+        gpproj.project(again.reference, ["a"], kernel=Linear() + Matern32())
 
 
 def test_backward_searches_and_given_orders_come_back(ref, new, kept, same, tmp_path):
@@ -312,11 +396,39 @@ def test_a_loaded_path_is_searched_again_and_further(ref, path, data, kept, same
     same(longer.projections, expected.projections)
 
 
+def test_a_loaded_path_goes_on_from_its_best_sets(exchanged, new, kept, same, tmp_path):
+    again, ref = kept(exchanged), exchanged.reference
+    file = tmp_path / "search.npz"
+    longer = gpproj.forward_search(
+        again.reference, 3, extend=again, checkpoint=file, progress=False
+    )
+    expected = gpproj.forward_search(ref, 3, extend=exchanged, progress=False)
+    assert_path(same, expected, longer, new)
+    # What lies beside the path matters: without it the search goes another way.
+    alone = replace(exchanged, better=(None,) * 3, pool=())
+    other = gpproj.forward_search(ref, 3, extend=alone, progress=False)
+    assert [own.projection.value for own in other.pool] != [
+        own.projection.value for own in longer.pool
+    ]
+    resumed = gpproj.forward_search(ref, 3, checkpoint=file, progress=False)
+    same(resumed.better, expected.better)
+    same(resumed.pool, expected.pool)
+
+
+def test_a_loaded_path_refuses_to_go_on_with_other_settings(exchanged, kept):
+    again = kept(exchanged)
+    for options in ({"learn": "projection"}, {"criterion": "projection_error"}, {"prior": None}):
+        with pytest.raises(ValueError, match="extend must be a path of the same reference"):
+            gpproj.forward_search(again.reference, 3, extend=again, progress=False, **options)
+
+
 def test_a_checkpoint_goes_on_with_a_loaded_reference(ref, path, kept, tmp_path, same):
     file = tmp_path / "search.npz"
     gpproj.forward_search(ref, 1, checkpoint=file, progress=False)
     resumed = gpproj.forward_search(kept(ref), 2, checkpoint=file, progress=False)
     same(resumed.projections, path.projections)
+    same(resumed.better, path.better)
+    same(resumed.pool, path.pool)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -330,9 +442,17 @@ def test_submodels_come_back(ref, new, kept, same, inputs):
     sub = gpproj.project(ref, inputs)
     again = kept(sub)
     same(sub, again)
+    assert again.loo_divergence == sub.loo_divergence
     assert_predicts(same, sub, again, new)
     same(sub.predict(new[0][inputs].to_numpy()), again.predict(new[0][inputs].to_numpy()))
     assert again.extra_variance == sub.extra_variance
+
+
+def test_what_may_be_wrong_with_a_submodel_comes_back(ref, kept, same):
+    sub = replace(gpproj.project(ref, ["d"]), problems=("it is small", "it is odd"))
+    again = kept(sub)
+    same(sub, again)
+    assert again.problems == ("it is small", "it is odd")
 
 
 def test_mixtures_come_back(drawn, new, kept, same):
@@ -369,8 +489,11 @@ def test_any_names_come_back(data, kept, same):
 
 
 def assert_validation(same, one, other):
-    for name in ("scores", "method", "search", "orders", "k_hat", "refitted", "chosen"):
+    for name in ("scores", "method", "search", "orders", "k_hat", "refitted", "chosen", "along"):
         same(getattr(one, name), getattr(other, name))
+    assert one.problems == other.problems
+    assert one.answer() == other.answer()
+    pd.testing.assert_frame_equal(one.along_path().summary(), other.along_path().summary())
     assert other.path.reference is other.reference
     pd.testing.assert_frame_equal(one.summary(), other.summary())
     pd.testing.assert_frame_equal(one.pointwise, other.pointwise)
@@ -385,6 +508,32 @@ def test_validations_by_folds_come_back(ref, path, new, kept, same):
     pd.testing.assert_frame_equal(cv.ranking_proportions(), again.ranking_proportions())
     pd.testing.assert_frame_equal(cv.nested_summary(), again.nested_summary())
     assert_predicts(same, cv.submodel(1), again.submodel(1), new)
+
+
+@pytest.mark.parametrize("method", ["kfold", "loo"])
+def test_validations_of_best_sets_come_back_and_are_repeated(exchanged, kept, same, method):
+    options = {"folds": 2} if method == "kfold" else {"points": 3}
+    options |= {"method": method, "random_state": 0, "progress": False}
+    cv = quiet(gpproj.validate)(exchanged.reference, exchanged, **options)
+    assert cv.along is not None
+    again = kept(cv)
+    assert_validation(same, cv, again)
+    assert again.submodel(2).inputs == ("a", "b")
+    assert "path_elpd_diff" in again.summary()
+    repeated = quiet(gpproj.validate)(again.reference, again.path, **options)
+    same(repeated.scores, cv.scores)
+    same(repeated.along, cv.along)
+
+
+def test_a_checkpoint_of_folds_goes_on_with_a_loaded_path(exchanged, kept, same, tmp_path):
+    options = {"folds": 2, "random_state": 0, "progress": False}
+    options |= {"checkpoint": tmp_path / "folds"}
+    cv = quiet(gpproj.validate)(exchanged.reference, exchanged, **options)
+    (tmp_path / "folds" / "fold_0001.npz").unlink()
+    again = kept(exchanged)
+    resumed = quiet(gpproj.validate)(again.reference, again, **options)
+    same(resumed.scores, cv.scores)
+    same(resumed.along, cv.along)
 
 
 def test_validations_by_leaving_one_out_come_back(ref, path, kept, same, tmp_path):

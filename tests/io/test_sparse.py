@@ -135,6 +135,8 @@ def test_no_array_of_a_saved_path_has_all_rows_twice(path, tmp_path):
 def test_paths_come_back(path, kept, same):
     again = kept(path)
     same(path.projections, again.projections)
+    same(path.better, again.better)
+    same(path.pool, again.pool)
     same(path.recipe, again.recipe)
     for size in range(3):
         same(path[size], again[size])
@@ -143,6 +145,7 @@ def test_paths_come_back(path, kept, same):
     longer = gpproj.forward_search(again.reference, 3, extend=again, progress=False)
     expected = gpproj.forward_search(path.reference, 3, extend=path, progress=False)
     same(longer.projections, expected.projections)
+    same(longer.better, expected.better)
 
 
 def test_submodels_of_a_loaded_path_keep_their_points(path, kept, same, monkeypatch):
@@ -156,6 +159,25 @@ def test_submodels_of_a_loaded_path_keep_their_points(path, kept, same, monkeypa
         same(path[size], again[size])
     with pytest.raises(AssertionError, match="chosen anew"):
         gpproj.project(again.reference, ["c"])
+
+
+def test_the_best_sets_of_a_loaded_path_keep_their_points(kept, same, monkeypatch):
+    y = X["a"] + X["b"]
+    near = X.assign(c=y + 0.5 * X["c"])
+    kernel = Constant() + SquaredExponential(4.0, [4.0, 4.0, 8.0])
+    ref = gpproj.condition(near, y, kernel, Gaussian(0.01), gpproj.Sparse(12), standardize=True)
+    path = gpproj.forward_search(ref, 2, progress=False)
+    assert path.is_better(2)
+    again = kept(path)
+    monkeypatch.setattr(inducing, "chosen", lambda *_: pytest.fail("chosen anew"))
+    same(path.best(2), again.best(2))
+    assert again.best(2).inputs == ("a", "b")
+    points = path.reference.problem.inducing.points, again.reference.problem.inducing.points
+    assert len(again.pool) == 2
+    for own in again.pool:
+        same(*(one(own.projection.active) for one in points))
+    longer = gpproj.forward_search(again.reference, 3, extend=again, progress=False)
+    assert longer.best_errors[2] <= path.best_errors[2]
 
 
 def test_given_points_are_stored_once(kept, tmp_path, same):

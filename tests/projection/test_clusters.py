@@ -10,12 +10,15 @@ import pytest
 from scipy.special import logsumexp
 
 import gpproj
-from gpproj.projection import family_of, project_positions
-from gpproj.projection.objective import posterior_divergence, projection_error
+from gpproj.projection import CRITERIA, OBJECTIVES, mask_of, projector_of
+from gpproj.projection.objective import posterior_divergence
+from gpproj.projection.starts import starts_at
 from gpproj.reference.draws import Draws
 
 WEIGHTS = np.array([0.3, 0.05, 0.25, 0.02, 0.2, 0.18])
 NAMES = ("a", "b", "c")
+MEASURES = {"loo": "loo_divergence", "projection": "projection_error"}
+both = pytest.mark.parametrize("learn", MEASURES)
 
 
 def make_data(n=40, seed=0):
@@ -56,27 +59,32 @@ def part_of(sub, k):
 def same(one, other):
     assert one.posterior_kl == other.posterior_kl
     assert one.projection_error == other.projection_error
+    assert one.loo_divergence == other.loo_divergence
     X, y = make_data(n=5, seed=9)
     np.testing.assert_array_equal(one.predict(X).mean, other.predict(X).mean)
     np.testing.assert_array_equal(one.log_density(X, y), other.log_density(X, y))
 
 
-def test_one_cluster_is_the_integrated_projection(ref):
-    plain = gpproj.project(ref, ["a", "b"])
-    same(gpproj.project(ref, ["a", "b"], clusters=1), plain)
-    same(gpproj.project(ref, ["a", "b"], clusters=None), plain)
+@both
+def test_one_cluster_is_the_integrated_projection(ref, learn):
+    plain = gpproj.project(ref, ["a", "b"], learn)
+    same(gpproj.project(ref, ["a", "b"], learn, clusters=1), plain)
+    same(gpproj.project(ref, ["a", "b"], learn, clusters=None), plain)
     assert plain.clusters == 1
     assert plain.noise_variance == pytest.approx(ref.noise_variance)
-    found = project_positions(ref, family_of(ref, prior="weak"), (0, 1))
-    assert plain.posterior_kl == found.posterior_kl
+    projector = projector_of(ref, learn)
+    found = projector.completed(projector.project([mask_of((0, 1), 3)])[0])
+    assert (plain.posterior_kl, plain.projection_error, plain.loo_divergence) == found.figures
     unit = ref.training.scaling.target_scale**2
     assert plain.extra_variance == pytest.approx(np.exp(found.parameters[-1]) * unit)
 
 
-def test_all_inputs_and_all_draws_reproduce_the_reference(ref):
-    sub = gpproj.project(ref, NAMES, prior=None, clusters="draws")
+@both
+def test_all_inputs_and_all_draws_reproduce_the_reference(ref, learn):
+    sub = gpproj.project(ref, NAMES, learn, prior=None, clusters="draws")
     assert sub.clusters == 6
-    assert -1e-6 < sub.posterior_kl < 1e-4
+    minimised = {"loo": sub.loo_divergence, "projection": sub.posterior_kl}[learn]
+    assert -1e-6 < minimised < 1e-4
     X, y = make_data(n=30, seed=2)
     for name in ("predict", "predict_response"):
         found, expected = getattr(sub, name)(X), getattr(ref, name)(X)
@@ -84,17 +92,18 @@ def test_all_inputs_and_all_draws_reproduce_the_reference(ref):
         np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-3)
     np.testing.assert_allclose(sub.log_density(X, y), ref.log_density(X, y), atol=1e-3)
     # The integrated projection is one Gaussian process and cannot be this mixture.
-    one = gpproj.project(ref, NAMES, prior=None)
+    one = gpproj.project(ref, NAMES, learn, prior=None)
     assert np.abs(one.log_density(X, y) - ref.log_density(X, y)).max() > 1e-2
 
 
+@both
 @pytest.mark.parametrize("prior", [None, "weak"])
-def test_draws_are_projected_one_by_one(ref, prior):
-    sub = gpproj.project(ref, ["b"], prior=prior, clusters="draws")
+def test_draws_are_projected_one_by_one(ref, prior, learn):
+    sub = gpproj.project(ref, ["b"], learn, prior=prior, clusters="draws")
     assert [part.weight for part in sub.parts] == pytest.approx(WEIGHTS.tolist())
     for k in (0, 1):
         alone = replace(ref, draws=Draws.equal(ref.draws.parameters[[k]]))
-        expected = gpproj.project(alone, ["b"], prior=prior)
+        expected = gpproj.project(alone, ["b"], learn, prior=prior)
         X, _ = make_data(n=5, seed=3)
         np.testing.assert_allclose(
             part_of(sub, k).predict(X).mean, expected.predict(X).mean, rtol=1e-2
@@ -157,70 +166,98 @@ def test_kernel_and_extra_variance_are_weighted_means(two):
 
 
 def own_divergences(ref, sub, clusters):
-    """E / 2 and projection error of every cluster's process, from what the submodel holds."""
+    """E / 2 and the errors of every cluster's process, from what the submodel holds."""
     found = []
     for draws, part in zip(ref.shares(clusters), sub.parts, strict=True):
-        target = replace(ref.share(draws).target, X=part.predictor.X)
+        target, X = ref.share(draws).target, part.predictor.X
+        target = replace(target, X=X, left_out=replace(target.left_out, X=X))
         parameters = np.append(part.predictor.log_parameters, np.log(part.extra))[None, :]
         everything = np.ones((1, len(sub.inputs)), dtype=bool)
         place = target, part.predictor.kernel, parameters, everything
         kl = 0.5 * posterior_divergence(*place).value[0]
-        found.append((kl, projection_error(*place)[0]))
+        errors = (CRITERIA[name](*place)[0] for name in ("projection_error", "loo_divergence"))
+        found.append((kl, *errors))
     return np.array(found)
 
 
+@both
 @pytest.mark.parametrize("inputs", [(), (0,), (1, 2), (0, 1, 2)])
-def test_no_cluster_is_worse_than_the_integrated_optimum(ref, inputs):
-    integrated = project_positions(ref, family_of(ref), inputs)
-    sub = gpproj.project(ref, inputs, prior=None, clusters=2)
+def test_no_cluster_is_worse_than_the_integrated_optimum(ref, inputs, learn):
+    (integrated,) = projector_of(ref, learn, prior=None).project([mask_of(inputs, 3)])
+    sub = gpproj.project(ref, inputs, learn, prior=None, clusters=2)
+    objective = OBJECTIVES[learn]
     kept = [
-        posterior_divergence(
-            ref.share(draws).target,
+        objective.value(
+            objective.compared_with(ref.share(draws).target),
             integrated.kernel,
             integrated.parameters[None, :],
             integrated.active[None, :],
         ).value[0]
         for draws in ref.shares(2)
     ]
-    better = 0.5 * np.array(kept) - own_divergences(ref, sub, 2)[:, 0]
-    assert better.min() > -1e-6
-    assert better.max() > 0.03
+    found = own_divergences(ref, sub, 2)
+    minimised = {"loo": found[:, 2], "projection": 2.0 * found[:, 0]}[learn]
+    better = np.array(kept) - minimised
+    assert better.min() > -2e-6
+    assert better.max() > 0.06
 
 
-def test_clusters_start_from_the_integrated_optimum(ref, monkeypatch):
+@both
+def test_clusters_start_from_the_integrated_optimum(ref, monkeypatch, learn):
     """Other starts may all be hopeless: no signal, and length-scales that nothing can move."""
+    asked = []
 
     def hopeless(family, mask):
+        asked.append(mask)
         start = family.bounds.upper.copy()
         start[1] = family.bounds.lower[1]
-        return start[None, :]
+        return starts_at([start], mask)
 
-    good = gpproj.project(ref, ["a", "b"], prior=None, clusters=2)
-    monkeypatch.setattr("gpproj.projection.family.Family.known_starts", hopeless)
-    found = gpproj.project(ref, ["a", "b"], prior=None, clusters=2)
-    assert found.posterior_kl == pytest.approx(good.posterior_kl, rel=1e-4)
+    good = gpproj.project(ref, ["a", "b"], learn, prior=None, clusters=2)
+    monkeypatch.setattr("gpproj.projection.clusters.reference_starts", hopeless)
+    found = gpproj.project(ref, ["a", "b"], learn, prior=None, clusters=2)
+    assert len(asked) == 2
+    minimised = {"loo": "loo_divergence", "projection": "posterior_kl"}[learn]
+    assert getattr(found, minimised) == pytest.approx(getattr(good, minimised), rel=1e-4)
 
 
-def test_errors_are_weighted_means_over_clusters(ref):
-    sub = gpproj.project(ref, ["a"], clusters=3)
+@both
+def test_clusters_start_from_their_own_values(ref, monkeypatch, learn):
+    asked = []
+
+    def noted(family, mask):
+        asked.append(family.known)
+        return starts_at([family.at(family.known, 0.1)], mask)
+
+    monkeypatch.setattr("gpproj.projection.clusters.reference_starts", noted)
+    gpproj.project(ref, ["a", "b"], learn, clusters="draws")
+    np.testing.assert_allclose(asked, ref.draws.parameters[:, :-1])
+
+
+@both
+def test_errors_are_weighted_means_over_clusters(ref, learn):
+    sub = gpproj.project(ref, ["a"], learn, clusters=3)
     weights = np.array([part.weight for part in sub.parts])
     assert weights.sum() == pytest.approx(1.0)
     found = own_divergences(ref, sub, 3)
     assert sub.posterior_kl == pytest.approx(weights @ found[:, 0], rel=1e-9)
     assert sub.projection_error == pytest.approx(weights @ found[:, 1], rel=1e-9)
+    assert sub.loo_divergence == pytest.approx(weights @ found[:, 2], rel=1e-9)
     assert np.ptp(found, axis=0).min() > 0.1
 
 
-def test_null_model_with_clusters(ref):
+@both
+def test_null_model_with_clusters(ref, learn):
     X, y = make_data()
-    null = gpproj.project(ref, [], clusters=2)
+    null = gpproj.project(ref, [], learn, clusters=2)
     assert null.clusters == 2
     assert null.inputs == ()
-    assert null.projection_error > gpproj.project(ref, ["a"], clusters=2).projection_error
+    one = gpproj.project(ref, ["a"], learn, clusters=2)
+    assert getattr(null, MEASURES[learn]) > getattr(one, MEASURES[learn])
     np.testing.assert_allclose(null.predict(X[:3]).mean, y.mean(), rtol=1e-6)
     for k in (0, 1):
         alone = replace(ref, draws=ref.draws.take(np.arange(k, 6, 2)))
-        expected = gpproj.project(alone, []).predict_response(X[:3])
+        expected = gpproj.project(alone, [], learn).predict_response(X[:3])
         found = part_of(null, k).predict_response(X[:3])
         np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-3)
 
@@ -228,7 +265,11 @@ def test_null_model_with_clusters(ref):
 def test_other_ways_to_learn_and_other_kernels(ref, two):
     by_data = gpproj.project(ref, ["a", "b"], "marginal_likelihood", clusters=2)
     assert by_data.clusters == 2
-    assert by_data.posterior_kl > two.posterior_kl
+    by_posterior = gpproj.project(ref, ["a", "b"], "projection", clusters=2)
+    assert by_data.posterior_kl > by_posterior.posterior_kl
+    assert by_data.loo_divergence > two.loo_divergence
+    assert two.posterior_kl > by_posterior.posterior_kl
+    assert by_posterior.loo_divergence > two.loo_divergence
     kernel = gpproj.kernels.Constant() + gpproj.kernels.Matern52()
     other = gpproj.project(ref, ["a", "b"], kernel=kernel, clusters=2)
     assert isinstance(other.kernel.right, gpproj.kernels.Matern52)
@@ -241,7 +282,7 @@ def test_a_path_of_clusters(ref, two):
     assert path[2] is path[2]
     assert path[2] is path.submodel(2, clusters=2)
     assert path[2].inputs == ("a", "b")
-    assert path[2].posterior_kl == pytest.approx(two.posterior_kl, rel=1e-3)
+    assert path[2].loo_divergence == pytest.approx(two.loo_divergence, rel=1e-3)
     every = path.submodel(1, clusters="draws")
     assert every.clusters == 6
     assert path.submodel(1).clusters == 1
@@ -249,7 +290,11 @@ def test_a_path_of_clusters(ref, two):
     np.testing.assert_array_equal(plain.errors, path.errors)
     assert plain[2].clusters == 1
     same(plain.submodel(2, clusters=2), path[2])
-    assert plain.submodel(2).projection_error == plain.errors[2]
+    assert plain.submodel(2).loo_divergence == pytest.approx(plain.errors[2], rel=1e-9)
+    by_posterior = gpproj.project_path(ref, ["a", "b"], "projection", clusters=2)
+    expected = gpproj.project(ref, ["a", "b"], "projection", clusters=2)
+    assert by_posterior[2].posterior_kl == pytest.approx(expected.posterior_kl, rel=1e-3)
+    assert by_posterior.submodel(2).projection_error == by_posterior.errors[2]
 
 
 def test_a_search_hands_back_clusters(ref):

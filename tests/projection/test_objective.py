@@ -1,6 +1,12 @@
-"""The objective of the projection: explicit Gaussians, the paper's formulas, differences."""
+"""The objectives of the projection: explicit Gaussians, the paper's formulas, differences.
+
+That the divergence between leave-one-out predictions is the sum of what rows left out by hand lose
+is tested in `test_leave_one_out`; what all objectives have in common is tested here.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import array_api_strict
 import numpy as np
@@ -10,13 +16,10 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern32, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import DenseCovariance
+from gpproj.projection import CRITERIA, OBJECTIVES, check_criterion, check_learn
 from gpproj.projection.dense import conditioned
-from gpproj.projection.objective import (
-    negative_evidence,
-    posterior_divergence,
-    projection_error,
-)
-from gpproj.reference import Target
+from gpproj.projection.objective import left_out_means, posterior_divergence
+from gpproj.reference import LeftOut, Target
 
 PAPER = Constant() + SquaredExponential()
 MASKS = np.array([[True, True, True], [True, False, True], [False, True, False]])
@@ -31,15 +34,36 @@ def make_target(noise=0.2, xp=np, seed=2):
     V = np.diag(np.broadcast_to(noise, N).astype(float))
     nugget = 1e-4 * float(np.mean(noise))
     K = (Constant(0.5) + SquaredExponential(1.5, [1.0, 2.0, 3.0]))(X) + nugget * np.eye(N)
-    gain = K @ np.linalg.inv(K + V)
+    precision = np.linalg.inv(K + V)
+    gain = K @ precision
+    sites = {
+        "X": xp.asarray(X),
+        "site_precision": xp.asarray(1.0 / np.diag(V)),
+        "site_shift": xp.asarray(y / np.diag(V)),
+        "nugget": nugget,
+    }
+    left_out = LeftOut(
+        **sites,
+        mean=xp.asarray(y - precision @ y / np.diag(precision)),
+        variance=xp.asarray(1.0 / np.diag(precision)),
+        count=xp.asarray(np.ones(N)),
+        latent=xp.asarray(np.zeros(N)),
+    )
     return Target(
-        X=xp.asarray(X),
+        **sites,
         latent_mean=xp.asarray(gain @ y),
         latent_cov=DenseCovariance(xp.asarray(K - gain @ K)),
-        site_precision=xp.asarray(1.0 / np.diag(V)),
-        site_shift=xp.asarray(y / np.diag(V)),
-        nugget=nugget,
+        left_out=left_out,
     )
+
+
+def projection_error(target, *at):
+    return CRITERIA["projection_error"](target, *at)
+
+
+def value_of(learn, target, *at):
+    """Value and gradient of an objective at a target."""
+    return OBJECTIVES[learn].value(OBJECTIVES[learn].compared_with(target), *at)
 
 
 def make_parameters(kernel, lanes, seed=3):
@@ -75,6 +99,8 @@ kernels = pytest.mark.parametrize(
     [PAPER, Matern32() + Linear(), Matern52() * Linear() + Constant()],
     ids=["paper", "matern32 + linear", "matern52 * linear"],
 )
+objectives = pytest.mark.parametrize("learn", OBJECTIVES)
+criteria = pytest.mark.parametrize("criterion", CRITERIA)
 
 
 @noises
@@ -140,18 +166,48 @@ def test_E_and_its_derivative_are_those_printed_in_the_paper(noise, lane):
 
 @noises
 @kernels
-@pytest.mark.parametrize("objective", [posterior_divergence, negative_evidence])
-def test_gradients_against_central_differences(noise, kernel, objective):
+@objectives
+def test_gradients_against_central_differences(noise, kernel, learn):
     target = make_target(noise)
     for lane, parameters in enumerate(make_parameters(kernel, 3)):
         steps = 1e-5 * np.eye(parameters.size)
         masks = np.repeat(MASKS[lane][None], parameters.size, axis=0)
-        up = objective(target, kernel, parameters + steps, masks).value
-        down = objective(target, kernel, parameters - steps, masks).value
-        found = objective(target, kernel, parameters[None], MASKS[lane][None]).gradient[0]
+        up = value_of(learn, target, kernel, parameters + steps, masks).value
+        down = value_of(learn, target, kernel, parameters - steps, masks).value
+        found = value_of(learn, target, kernel, parameters[None], MASKS[lane][None]).gradient[0]
         expected = (up - down) / 2e-5
         scale = np.abs(expected).max()
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7 * scale)
+
+
+@objectives
+@pytest.mark.parametrize("kernel", [PAPER, Matern32() + Constant()], ids=["paper", "matern32"])
+def test_slopes_of_inputs_that_are_out_are_limits_of_small_relevances(learn, kernel):
+    """The parabola through small relevances tells how the objective starts to fall."""
+    target, parameters = make_target(), make_parameters(kernel, 1)
+    mask, everything = MASKS[1:2], MASKS[:1]
+    slopes = OBJECTIVES[learn].relevance_slopes(target, kernel, parameters, mask)
+    assert slopes.shape == (1, D)
+    place = 1 + next(
+        number for number, one in enumerate(kernel.parameters(D)) if one.kind == "lengthscale"
+    )
+    values = [value_of(learn, target, kernel, parameters, mask).value[0]]
+    for relevance in (1e-4, 2e-4):
+        entering = parameters.copy()
+        entering[0, place] = -0.5 * np.log(relevance)
+        values.append(value_of(learn, target, kernel, entering, everything).value[0])
+    rise = (4.0 * values[1] - values[2] - 3.0 * values[0]) / 2e-4
+    assert slopes[0, 1] == pytest.approx(rise, rel=1e-5)
+
+
+@objectives
+def test_slopes_of_inputs_that_are_in_are_their_gradients_in_other_units(learn):
+    target, parameters = make_target(), make_parameters(PAPER, 3)
+    slopes = OBJECTIVES[learn].relevance_slopes(target, PAPER, parameters, MASKS)
+    gradient = value_of(learn, target, PAPER, parameters, MASKS).gradient[:, 2:-1]
+    # With relevance r = 1 / l^2, dE/d log l = -2 r dE/dr.
+    relevance = np.exp(-2.0 * parameters[:, 2:-1])
+    np.testing.assert_allclose((-2.0 * relevance * slopes)[MASKS], gradient[MASKS], rtol=1e-9)
 
 
 @noises
@@ -176,8 +232,59 @@ def test_evidence_is_the_marginal_likelihood_up_to_a_constant():
     for lane in range(2):
         K, _, V, y = submodel(target, PAPER, parameters[lane], masks[lane])
         values.append(y @ np.linalg.solve(K + V, y) + np.linalg.slogdet(K + V).logabsdet)
-    found = negative_evidence(target, PAPER, parameters, masks).value
+    found = value_of("marginal_likelihood", target, PAPER, parameters, masks).value
     assert found[0] - found[1] == pytest.approx(values[0] - values[1], rel=1e-10)
+
+
+@noises
+def test_what_rows_are_predicted_with_from_the_others(noise):
+    target = make_target(noise)
+    parameters = make_parameters(PAPER, 3)
+    means = left_out_means(target, PAPER, parameters, MASKS)
+    for lane, mask in enumerate(MASKS):
+        K, _, V, y = submodel(target, PAPER, parameters[lane], mask)
+        for row in (0, 7):
+            rest = np.delete(np.arange(N), row)
+            A = (K + V)[np.ix_(rest, rest)]
+            expected = K[row, rest] @ np.linalg.solve(A, y[rest])
+            assert means[lane, row] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_criterion_of_rows_is_the_objective_of_rows():
+    target, parameters = make_target(), make_parameters(PAPER, 3)
+    found = CRITERIA["loo_divergence"](target, PAPER, parameters, MASKS)
+    np.testing.assert_array_equal(found, value_of("loo", target, PAPER, parameters, MASKS).value)
+
+
+def test_objectives_and_criteria_are_known_by_their_names():
+    assert [name for name, one in OBJECTIVES.items() if one.name == name] == [
+        "loo",
+        "projection",
+        "marginal_likelihood",
+    ]
+    assert [name for name, one in CRITERIA.items() if one.name == name] == [
+        "loo_divergence",
+        "projection_error",
+    ]
+    for learn, criterion in (
+        ("loo", "loo_divergence"),
+        ("projection", "projection_error"),
+        ("marginal_likelihood", "projection_error"),
+    ):
+        assert check_criterion(None, check_learn(learn)) is CRITERIA[criterion]
+        for asked, one in CRITERIA.items():
+            assert check_criterion(asked, check_learn(learn)) is one
+    with pytest.raises(ValueError, match=r"learn must be one of loo, projection, .*got 'magic'"):
+        check_learn("magic")
+    with pytest.raises(ValueError, match=r"criterion must be one of loo_divergence, .*got 'magic'"):
+        check_criterion("magic", check_learn("loo"))
+
+
+def test_an_objective_looks_at_posteriors_or_at_single_rows():
+    target = make_target()
+    assert OBJECTIVES["loo"].compared_with(target) is target.left_out
+    for learn in ("projection", "marginal_likelihood"):
+        assert OBJECTIVES[learn].compared_with(target) is target
 
 
 def test_conditioned_submodel_holds_the_predictive_equations():
@@ -197,19 +304,12 @@ def test_a_silent_site_has_no_say():
     quiet[4] = 0.0
     shift = target.site_shift.copy()
     shift[4] = 0.0
-    silent = Target(target.X, target.latent_mean, target.latent_cov, quiet, shift, target.nugget)
+    silent = replace(target, site_precision=quiet, site_shift=shift)
     state = conditioned(silent, PAPER, make_parameters(PAPER, 1), MASKS[:1])
     assert state.coefficients[0, 4] == 0.0
     assert not state.root[0][:, 4].any()
     found = posterior_divergence(silent, PAPER, make_parameters(PAPER, 1), MASKS[:1])
-    faint = Target(
-        target.X,
-        target.latent_mean,
-        target.latent_cov,
-        np.where(quiet == 0, 1e-12, quiet),
-        shift,
-        target.nugget,
-    )
+    faint = replace(silent, site_precision=np.where(quiet == 0, 1e-12, quiet))
     limit = posterior_divergence(faint, PAPER, make_parameters(PAPER, 1), MASKS[:1])
     np.testing.assert_allclose(found.value, limit.value, rtol=1e-9)
     np.testing.assert_allclose(found.gradient, limit.gradient, rtol=1e-8)
@@ -229,35 +329,37 @@ def test_large_signal_variances_keep_their_digits():
     assert found == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_masked_batch_equals_a_loop_over_deleted_columns():
+def with_columns(target, mask):
+    """The same target, whose other columns were deleted."""
+    X = np.ascontiguousarray(target.X[:, mask])
+    return replace(target, X=X, left_out=replace(target.left_out, X=X))
+
+
+@objectives
+def test_a_masked_batch_equals_a_loop_over_deleted_columns(learn):
     target = make_target()
     parameters = make_parameters(PAPER, 3)
-    together = posterior_divergence(target, PAPER, parameters, MASKS)
-    errors = projection_error(target, PAPER, parameters, MASKS)
+    together = value_of(learn, target, PAPER, parameters, MASKS)
+    figures = {name: one(target, PAPER, parameters, MASKS) for name, one in CRITERIA.items()}
     for lane, mask in enumerate(MASKS):
         kept = np.concatenate([[True, True], mask, [True]])
-        small = Target(
-            np.ascontiguousarray(target.X[:, mask]),
-            target.latent_mean,
-            target.latent_cov,
-            target.site_precision,
-            target.site_shift,
-            target.nugget,
-        )
+        small = with_columns(target, mask)
         own = parameters[lane, kept][None]
         everything = np.ones((1, mask.sum()), dtype=bool)
-        alone = posterior_divergence(small, PAPER, own, everything)
+        alone = value_of(learn, small, PAPER, own, everything)
         assert alone.value[0] == pytest.approx(together.value[lane], rel=1e-12)
         np.testing.assert_allclose(
             together.gradient[lane, kept], alone.gradient[0], rtol=1e-10, atol=1e-12
         )
         assert not together.gradient[lane, ~kept].any()
-        assert projection_error(small, PAPER, own, everything)[0] == pytest.approx(
-            errors[lane], rel=1e-12
-        )
+        for name, one in CRITERIA.items():
+            found = one(small, PAPER, own, everything)[0]
+            assert found == pytest.approx(figures[name][lane], rel=1e-12)
 
 
-def test_permutations_and_units_change_nothing_at_given_parameters():
+@objectives
+@criteria
+def test_permutations_and_units_change_nothing_at_given_parameters(learn, criterion):
     rng = np.random.default_rng(5)
     X = rng.standard_normal((N, D))
     y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.standard_normal(N)
@@ -267,8 +369,8 @@ def test_permutations_and_units_change_nothing_at_given_parameters():
         ref = gpproj.condition(X, y, kernel, Gaussian(noise))
         parameters = np.append(kernel.log_parameters(D), np.log(extra))[None]
         mask = np.isin(columns, [0, 2])[None]
-        found = posterior_divergence(ref.target, kernel, parameters, mask)
-        error = projection_error(ref.target, kernel, parameters, mask)
+        found = value_of(learn, ref.target, kernel, parameters, mask)
+        error = CRITERIA[criterion](ref.target, kernel, parameters, mask)
         return found.value[0], found.gradient[0], error[0]
 
     value, gradient, error = evaluate(X, y, kernel, 0.1, 0.3, np.arange(D))
@@ -289,27 +391,50 @@ def test_permutations_and_units_change_nothing_at_given_parameters():
     assert again[2] == pytest.approx(error, rel=1e-9)
 
 
-def test_the_array_api_path_equals_numpy():
+@objectives
+def test_the_array_api_path_equals_numpy(learn):
     host, strict = make_target(), make_target(xp=array_api_strict)
     parameters = make_parameters(PAPER, 3)
-    for objective in (posterior_divergence, negative_evidence):
-        found = objective(strict, PAPER, parameters, MASKS)
-        expected = objective(host, PAPER, parameters, MASKS)
-        np.testing.assert_allclose(found.value, expected.value, rtol=1e-10)
-        np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(
-        projection_error(strict, PAPER, parameters, MASKS),
-        projection_error(host, PAPER, parameters, MASKS),
-        rtol=1e-9,
+    found, expected = (value_of(learn, one, PAPER, parameters, MASKS) for one in (strict, host))
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-10)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-8, atol=1e-8)
+    found, expected = (
+        OBJECTIVES[learn].relevance_slopes(one, PAPER, parameters, MASKS) for one in (strict, host)
     )
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-def test_a_lane_does_not_depend_on_its_batch():
+@criteria
+def test_figures_of_the_array_api_path_are_those_of_numpy(criterion):
+    host, strict = make_target(), make_target(xp=array_api_strict)
+    parameters = make_parameters(PAPER, 3)
+    found, expected = (CRITERIA[criterion](one, PAPER, parameters, MASKS) for one in (strict, host))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    found, expected = (left_out_means(one, PAPER, parameters, MASKS) for one in (strict, host))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@objectives
+def test_a_lane_does_not_depend_on_its_batch(learn):
     target = make_target()
     parameters = make_parameters(PAPER, 3)
-    together = posterior_divergence(target, PAPER, parameters, MASKS)
+    together = value_of(learn, target, PAPER, parameters, MASKS)
     for lane in range(3):
         one = slice(lane, lane + 1)
-        alone = posterior_divergence(target, PAPER, parameters[one], MASKS[one])
+        alone = value_of(learn, target, PAPER, parameters[one], MASKS[one])
         assert alone.value[0] == together.value[lane]
         assert np.array_equal(alone.gradient[0], together.gradient[lane])
+
+
+@objectives
+def test_a_lane_that_cannot_be_factorised_fails_alone(learn):
+    target, parameters = make_target(), make_parameters(PAPER, 3)
+    expected = value_of(learn, target, PAPER, parameters, MASKS)
+    parameters[1, 1] = 800.0  # a signal variance that no number holds
+    with np.errstate(all="ignore"):
+        found = value_of(learn, target, PAPER, parameters, MASKS)
+    assert found.value[1] == np.inf
+    assert not found.gradient[1].any()
+    for part in ("value", "gradient"):
+        others, own = (getattr(one, part)[[0, 2]] for one in (found, expected))
+        np.testing.assert_array_equal(others, own)

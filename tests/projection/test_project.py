@@ -14,6 +14,12 @@ import gpproj
 from gpproj.kernels import Constant, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import to_host
+from gpproj.projection import mask_of, projector_of
+
+MEASURES = {"loo": "loo_divergence", "projection": "projection_error"}
+"""What submodels that were learned in either way are compared by."""
+
+both = pytest.mark.parametrize("learn", MEASURES)
 
 
 def make_data(n=60, seed=0):
@@ -30,15 +36,18 @@ def ref():
 
 
 @pytest.fixture(scope="module")
-def null(ref):
-    return gpproj.project(ref, [])
+def nulls(ref):
+    return {learn: gpproj.project(ref, [], learn) for learn in MEASURES}
 
 
-def test_all_inputs_recover_the_reference(ref, null):
-    sub = gpproj.project(ref, ["a", "b", "c", "d"], prior=None)
+@pytest.mark.parametrize(("learn", "prior"), [("projection", None), ("loo", None), ("loo", "auto")])
+def test_all_inputs_recover_the_reference(ref, nulls, learn, prior):
+    sub = gpproj.project(ref, ["a", "b", "c", "d"], learn, prior=prior)
     assert sub.converged
+    assert sub.problems == ()
     assert -1e-6 < sub.posterior_kl < 1e-4
-    assert 0 <= sub.projection_error < 1e-4 * null.projection_error
+    for figure in ("projection_error", "loo_divergence"):
+        assert -1e-9 <= getattr(sub, figure) < 1e-4 * getattr(nulls[learn], figure)
     X, _ = make_data()
     Z = (X - X.mean(0)) / X.std(0)
     np.testing.assert_allclose(sub.kernel(Z), ref.kernel(Z), rtol=1e-3)
@@ -47,12 +56,28 @@ def test_all_inputs_recover_the_reference(ref, null):
     np.testing.assert_allclose(sub.predict(X).variance, ref.predict(X).variance, rtol=1e-2)
 
 
-def test_the_error_orders_submodels_and_the_null_model_is_worst(ref, null):
-    errors = [
-        gpproj.project(ref, inputs).projection_error
-        for inputs in (["a", "b", "c"], ["a", "b"], ["a"])
-    ]
-    assert 0 < errors[0] < errors[1] < errors[2] < null.projection_error
+@both
+def test_the_error_orders_submodels_and_the_null_model_is_worst(ref, nulls, learn):
+    subs = [gpproj.project(ref, own, learn) for own in (["a", "b", "c"], ["a", "b"], ["a"])]
+    errors = [getattr(sub, MEASURES[learn]) for sub in (*subs, nulls[learn])]
+    assert 0 < errors[0] < errors[1] < errors[2] < errors[3]
+
+
+def test_each_way_to_learn_is_best_by_what_it_minimises(ref):
+    by_rows, by_posterior = (
+        gpproj.project(ref, ["a", "b"], learn, prior=None) for learn in MEASURES
+    )
+    assert by_rows.loo_divergence < by_posterior.loo_divergence - 1e-3
+    assert by_posterior.posterior_kl < by_rows.posterior_kl - 1e-3
+
+
+@pytest.mark.parametrize(("learn", "prior"), [("loo", "reference"), ("projection", "weak")])
+def test_every_way_to_learn_has_a_prior_of_its_own(ref, learn, prior):
+    found, expected = (gpproj.project(ref, ["a", "b"], learn, prior=own) for own in ("auto", prior))
+    assert found.loo_divergence == expected.loo_divergence
+    assert found.loo_divergence != gpproj.project(ref, ["a", "b"], learn, prior=None).loo_divergence
+    if learn == "loo":
+        assert gpproj.project(ref, ["a", "b"]).loo_divergence == expected.loo_divergence
 
 
 @pytest.mark.parametrize("nugget", [1e-4, 1e-2])
@@ -62,7 +87,7 @@ def test_null_model_without_a_constant_has_its_closed_form(nugget):
     y = y - y.mean() + 0.7
     kernel = SquaredExponential(3.0, [1.0, 5.0, 0.1, 1.0])
     ref = gpproj.condition(X, y, kernel, Gaussian(0.25), nugget=nugget)
-    null = gpproj.project(ref, [])
+    null = gpproj.project(ref, [], "projection")
     n, v = len(y), 0.25
     trace = np.sum(np.diag(ref.latent_cov)) + np.sum(ref.latent_mean**2)
 
@@ -84,38 +109,65 @@ def test_null_model_without_a_constant_has_its_closed_form(nugget):
     assert null.inputs == ()
 
 
-def test_null_model_with_a_constant_predicts_the_mean(ref, null):
+@pytest.mark.parametrize("nugget", [1e-4, 1e-2])
+def test_null_model_of_single_rows_has_its_closed_form(nugget):
+    """Rows are predicted as N(0, s + v), whatever the others are: s + v is the mean of m^2 + v."""
     X, y = make_data()
-    mean, variance = null.predict_response(X[:5])
+    y = y - y.mean() + 0.7
+    kernel = SquaredExponential(3.0, [1.0, 5.0, 0.1, 1.0])
+    ref = gpproj.condition(X, y, kernel, Gaussian(0.25), nugget=nugget)
+    null = gpproj.project(ref, [], "loo")
+    A = kernel(X) + 0.25 * (1.0 + nugget) * np.eye(len(y))
+    variance = 1.0 / np.diag(np.linalg.inv(A))
+    mean = y - variance * np.linalg.solve(A, y)
+    total = np.mean(mean**2 + variance)
+    assert null.extra_variance + (1.0 + nugget) * 0.25 == pytest.approx(total, rel=1e-5)
+    expected = 0.5 * np.sum(np.log(total / variance))
+    assert null.loo_divergence == pytest.approx(expected, rel=1e-8)
+    np.testing.assert_array_equal(null.predict(X[:3]).mean, 0.0)
+
+
+@both
+def test_null_model_with_a_constant_predicts_the_mean(nulls, learn):
+    X, y = make_data()
+    mean, variance = nulls[learn].predict_response(X[:5])
     np.testing.assert_allclose(mean, y.mean(), rtol=1e-2)
     np.testing.assert_allclose(variance, y.var(), rtol=0.1)
 
 
-def test_posterior_kl_never_grows_when_an_input_is_added(ref):
-    path = gpproj.project_path(ref, ["d", "c", "b", "a"])
-    kl = path.summary()["posterior_kl"].to_numpy()
-    assert np.all(np.diff(kl) <= 1e-9)
+@both
+@pytest.mark.parametrize("prior", [None, "auto"])
+def test_what_is_minimised_never_grows_when_an_input_is_added(ref, learn, prior):
+    path = gpproj.project_path(ref, ["d", "c", "b", "a"], learn, prior=prior)
+    values = np.array([found.value for found in path.projections])
+    assert np.all(np.diff(values) <= 1e-9)
+    assert values[-1] < 0.1 * values[0]
+    if prior is None:
+        figure = path.summary()[{"loo": "loo_divergence", "projection": "posterior_kl"}[learn]]
+        assert np.all(np.diff(figure.to_numpy()) <= 1e-9)
 
 
-def test_where_the_parent_is_better_it_is_the_answer(ref):
+@both
+def test_where_the_parent_is_better_it_is_the_answer(ref, learn):
     """An input that can only hurt leaves the submodel exactly as it was."""
-    from gpproj.projection import family_of, project_positions
-
-    family = family_of(ref)
-    parent = project_positions(ref, family, (0, 1))
+    projector = projector_of(ref, learn)
+    (parent,) = projector.project([mask_of([0, 1], 4)])
     better = parent._replace(value=parent.value - 1e4)
-    child = project_positions(ref, family, (0, 1, 3), parent=better)
+    (child,) = projector.project([mask_of([0, 1, 3], 4)], [better])
     assert child.inputs.tolist() == [True, True, False, True]
     assert child.active.tolist() == [True, True, False, False]
     assert np.array_equal(child.parameters, parent.parameters)
-    assert child.projection_error == parent.projection_error
+    assert child.error == parent.error
+    # On other inputs it is no answer.
+    (other,) = projector.project([mask_of([0, 3], 4)], [better])
+    assert other.active.tolist() == [True, False, False, True]
 
 
 def test_learning_by_marginal_likelihood_maximises_it(ref):
     X, y = make_data()
     inputs = ["a", "b"]
     by_data = gpproj.project(ref, inputs, learn="marginal_likelihood")
-    by_projection = gpproj.project(ref, inputs)
+    others = [gpproj.project(ref, inputs, learn) for learn in MEASURES]
 
     def log_evidence(sub):
         Z = ((X - X.mean(0)) / X.std(0))[:, :2]
@@ -124,18 +176,22 @@ def test_learning_by_marginal_likelihood_maximises_it(ref):
         centred = y - y.mean()
         return -0.5 * (centred @ np.linalg.solve(A, centred) + np.linalg.slogdet(A).logabsdet)
 
-    assert log_evidence(by_data) > log_evidence(by_projection) + 0.1
+    for other in others:
+        assert log_evidence(by_data) > log_evidence(other) + 0.1
     assert by_data.posterior_kl > 0
+    assert by_data.loo_divergence > 0
 
 
-def test_another_kernel_family(ref):
-    sub = gpproj.project(ref, ["a", "c"], kernel=Constant() + Matern52())
+@both
+def test_another_kernel_family(ref, learn):
+    sub = gpproj.project(ref, ["a", "c"], learn, kernel=Constant() + Matern52())
     assert isinstance(sub.kernel.right, Matern52)
     assert sub.kernel.right.lengthscales.shape == (2,)
     assert sub.converged
 
 
-def test_order_rows_and_units_change_results_by_little():
+@both
+def test_order_rows_and_units_change_results_by_little(learn):
     X, y = make_data()
     columns, rows = [2, 0, 3, 1], np.random.default_rng(0).permutation(len(y))
     kernel = Constant(1.0) + SquaredExponential(1.0, 2.0)
@@ -149,18 +205,21 @@ def test_order_rows_and_units_change_results_by_little():
         "auto",
         True,
     )
-    null = gpproj.project(plain, []).projection_error
-    one, two = gpproj.project(plain, [0, 2]), gpproj.project(moved, [1, 0])
+    null = gpproj.project(plain, [], learn)
+    one, two = gpproj.project(plain, [0, 2], learn), gpproj.project(moved, [1, 0], learn)
     assert two.posterior_kl == pytest.approx(one.posterior_kl, abs=1e-3)
-    assert two.projection_error == pytest.approx(one.projection_error, abs=1e-3 * null)
+    for name in MEASURES.values():
+        away = abs(getattr(two, name) - getattr(one, name))
+        assert away < 1e-3 * getattr(null, name)
     np.testing.assert_allclose(
         two.predict(1e2 * X[:, columns] + 1).mean * 1e3 + 4e3, one.predict(X).mean, rtol=1e-3
     )
 
 
-def test_predictions_are_those_of_the_small_gaussian_process(ref):
+@both
+def test_predictions_are_those_of_the_small_gaussian_process(ref, learn):
     X, y = make_data()
-    sub = gpproj.project(ref, ["c", "a"])
+    sub = gpproj.project(ref, ["c", "a"], learn)
     Z = ((X - X.mean(0)) / X.std(0))[:, [2, 0]]
     K = sub.kernel(Z)
     independent = sub.extra_variance + ref.problem.nugget * ref.noise_variance
@@ -201,31 +260,38 @@ def test_a_submodel_keeps_no_more_than_it_needs(ref):
     assert sub.parts[0].predictor.X.shape == (60, 1)
     with pytest.raises(AttributeError):
         sub.converged = False
-    assert repr(sub).startswith("Submodel(a; projection error=")
+    assert repr(sub) == f"Submodel(a; divergence={sub.loo_divergence:.4g})"
     assert "no inputs" in repr(gpproj.project(ref, []))
 
 
-def test_constant_inputs_are_accepted_and_never_used():
+@both
+def test_constant_inputs_are_accepted_and_never_used(learn):
     X, y = make_data()
     with pytest.warns(UserWarning, match="constant"):
         ref = gpproj.fit(np.column_stack([X[:, :2], np.ones(len(y))]), y)
-    assert gpproj.project(ref, [2]).projection_error == pytest.approx(
-        gpproj.project(ref, []).projection_error
-    )
-    with_constant, without = gpproj.project(ref, [0, 2]), gpproj.project(ref, [0])
-    assert with_constant.projection_error == pytest.approx(without.projection_error, rel=1e-9)
-    assert with_constant.inputs == ("x0", "x2")
+    for inputs in ([], [0], [0, 1]):
+        with_constant, without = (gpproj.project(ref, own, learn) for own in ([*inputs, 2], inputs))
+        for name in MEASURES.values():
+            found, expected = getattr(with_constant, name), getattr(without, name)
+            assert found == pytest.approx(expected, rel=1e-9)
+        assert with_constant.inputs == (*without.inputs, "x2")
+        np.testing.assert_allclose(
+            with_constant.predict(X[:, [0, 1, 1]]).mean, without.predict(X[:, [0, 1, 1]]).mean
+        )
 
 
-def test_projection_runs_under_array_api_strict():
+@both
+def test_projection_runs_under_array_api_strict(learn):
     X, y = make_data(n=30)
     kernel = Constant(1.0) + SquaredExponential(9.0, 2.0)
     host = gpproj.condition(X, y, kernel, Gaussian(1.0), standardize=True)
     X_strict, y_strict = array_api_strict.asarray(X), array_api_strict.asarray(y)
     ref = gpproj.condition(X_strict, y_strict, kernel, Gaussian(1.0), standardize=True)
-    found, expected = gpproj.project(ref, [0, 1]), gpproj.project(host, [0, 1])
-    null = gpproj.project(host, []).projection_error
-    assert found.projection_error == pytest.approx(expected.projection_error, abs=1e-3 * null)
+    found, expected = (gpproj.project(one, [0, 1], learn) for one in (ref, host))
+    null = gpproj.project(host, [], learn)
+    for name in MEASURES.values():
+        away = abs(getattr(found, name) - getattr(expected, name))
+        assert away < 1e-3 * getattr(null, name)
     prediction = found.predict(X_strict)
     assert isinstance(prediction.mean, type(X_strict))
     np.testing.assert_allclose(to_host(prediction.mean), expected.predict(X).mean, rtol=1e-2)

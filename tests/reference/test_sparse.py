@@ -75,6 +75,7 @@ def test_the_latent_mean_is_the_prediction_at_the_rows(data, ref):
     np.testing.assert_allclose(sd, np.sqrt(ref.predict(X).variance), rtol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:no candidate improved")
 def test_leave_one_out_where_the_points_are_far_too_few(data):
     X, y = data
     kernel = Constant(1.0) + SquaredExponential(2.0, [0.5, 0.5, 2.0, 2.0])

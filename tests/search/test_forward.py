@@ -17,10 +17,12 @@ import pytest
 
 import gpproj
 from gpproj.kernels import Constant, Matern52
-from gpproj.search.forward import _hopes
+from gpproj.projection import mask_of, projector_of
+from gpproj.search.growing import _hopes
 from gpproj.search.path import Tried
 from gpproj.search.race import heats_of
-from gpproj.search.units import Unit
+from gpproj.search.space import Space
+from gpproj.search.units import Unit, units_of
 from gpproj.store import StoreError
 
 
@@ -83,9 +85,10 @@ def test_a_unit_hopes_for_what_it_promised_when_it_last_ran():
         Tried(3, "b", 40.0, 0, False),
     )
     path = SimpleNamespace(tried=tried, errors=np.array([100.0, 60.0, 40.0, 30.0]))
-    units = [Unit("b", (1,), 2.0), Unit("c", (2,)), Unit("d", (3,), 2.0)]
+    units = (Unit("a", (0,)), Unit("b", (1,), 2.0), Unit("c", (2,)), Unit("d", (3,), 2.0))
+    space = Space(None, (), units)
     # From 60 to 50 at a cost of 2; never looked at; a rise from 60 to 64 counts times its cost.
-    np.testing.assert_array_equal(_hopes(path, units), [5.0, np.inf, -8.0])
+    np.testing.assert_array_equal(_hopes(path, space, [1, 2, 3]), [5.0, np.inf, -8.0])
 
 
 def test_races_narrow_down():
@@ -106,17 +109,13 @@ def test_long_work_is_announced(ref, capsys, monkeypatch):
     assert re.search(r"forward search: 1 steps, about \d+ s of work", told)
 
 
-def test_slopes_tell_which_input_helps(ref):
+@pytest.mark.parametrize("learn", ["loo", "projection", "marginal_likelihood"])
+def test_slopes_tell_which_input_helps(ref, learn):
     """The hint that costs one evaluation ranks the strongest linear input first."""
-    from gpproj.projection import family_of, project_positions
-    from gpproj.search.race import _slopes
-    from gpproj.search.step import Field
-    from gpproj.search.units import units_of
-
-    family = family_of(ref)
-    parent = project_positions(ref, family, (0,))
+    projector = projector_of(ref, learn)
+    parent = projector.project([mask_of([0], projector.d)])[0]
     _, units = units_of(ref, always=["a"])
-    slopes = _slopes(Field(ref, family, (0,), parent), units)
+    slopes = Space(projector, (0,), units).slopes(parent)
     assert units[int(np.argmin(slopes))].name == "d"
 
 
@@ -138,7 +137,7 @@ def test_inputs_that_are_always_in(ref, path):
     assert forced.null_error == path.null_error
     assert forced.relative_errors[0] < 1.0
     assert forced.errors[0] == pytest.approx(
-        gpproj.project(ref, ["c", "a"]).projection_error, rel=1e-2
+        gpproj.project(ref, ["c", "a"]).loo_divergence, rel=1e-2
     )
 
 

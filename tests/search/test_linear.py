@@ -254,5 +254,5 @@ def test_a_step_of_gaussian_noise_costs_no_projections(monkeypatch):
     monkeypatch.setattr(
         step, "project_draws", lambda *given: asked.append(given[1]) or true(*given)
     )
-    gpproj.forward_search(make_reference(), 4, progress=False)
+    gpproj.forward_search(make_reference(), 4, exchange=False, progress=False)
     assert [len(positions) for positions in asked] == [0, 1, 2, 3, 4]

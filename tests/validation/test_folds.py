@@ -334,7 +334,7 @@ def test_filters_of_warnings_are_left_as_they_were(ref, null):
         ({"method": "loo", "nested": True}, ValueError, "nested is for"),
         ({"search": "once", "nested": True}, ValueError, "nested is for"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be"),
-        ({"max_inputs": 1}, ValueError, "max_inputs is for a search that has yet to be done"),
+        ({"max_inputs": 1}, ValueError, "max_inputs: for a search that has yet to be done"),
     ],
 )
 def test_bad_arguments_are_named(ref, null, options, error, text):

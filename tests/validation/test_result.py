@@ -16,6 +16,7 @@ from scipy.stats import norm
 import gpproj
 from gpproj.search.path import Tried
 from gpproj.validation import Validation
+from gpproj.validation.folds import FoldResult
 from gpproj.validation.loo import LooResult
 from gpproj.validation.optimism import corrected_gains
 from gpproj.validation.scores import Scores, joined
@@ -185,14 +186,14 @@ def test_statistics_follow_the_targets(request, cv, names, others):
     cv = request.getfixturevalue(cv)
     table = cv.summary()
     columns = [name + part for name in names for part in STATS]
-    assert table.columns.tolist() == ["input", "agreement", *columns]
+    assert table.columns.tolist() == ["input", "agreement", "best_inputs", *columns]
     reference = cv.reference_summary()
     assert reference.index.tolist() == [name + part for name in names for part in STATS[:2]]
     nested = replace(cv, chosen=(3,) * 4).nested_summary()
     assert nested.columns.tolist() == ["size", *columns]
     np.testing.assert_allclose(nested.loc["chosen", columns], table.loc[3, columns].astype(float))
     assert sorted(cv.statistics) == sorted([*names, *others])
-    assert np.isfinite(cv.summary(cv.statistics).iloc[:, 2:]).all(axis=None)
+    assert np.isfinite(cv.summary(cv.statistics).iloc[:, 3:]).all(axis=None)
 
 
 def test_statistics_of_other_targets_are_refused(small_cv, class_cv, count_cv):
@@ -429,9 +430,9 @@ def test_nothing_was_nested(path):
 
 def validated(path, monkeypatch, scores, search="once"):
     """What `gpproj.validate` says of some scores."""
-    result = LooResult(scores, None, np.zeros(0, dtype=np.intp))
+    result = LooResult(scores, None, None, np.zeros(0, dtype=np.intp))
     monkeypatch.setattr("gpproj.validation.validating.validate_loo", lambda *rest: result)
-    parts = [type("Part", (), {"scores": scores, "order": path.order, "chosen": None})]
+    parts = [FoldResult(scores, path.order)]
     monkeypatch.setattr("gpproj.validation.validating.validate_folds", lambda *rest: parts)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

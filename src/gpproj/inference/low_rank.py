@@ -24,7 +24,7 @@ from gpproj.linalg import (
     to_host,
 )
 
-SMALLEST = np.finfo(np.float64).eps
+SMALLEST = float(np.finfo(np.float64).eps)
 """What is left of a row's own precision at least, as a fraction: rounding must not use it up."""
 
 

@@ -2,7 +2,7 @@
 
 `manifest.json` is for people and for other programs:
 
-    {"format": 3, "kind": "SearchPath", "gpproj": "0.1.0", "summary": "SearchPath(...)",
+    {"format": 4, "kind": "SearchPath", "gpproj": "0.1.0", "summary": "SearchPath(...)",
      "sha256": {"reference.npz": ..., "path.npz": ...}}
 
 `format` is that of the whole folder, what its files hold included.
@@ -25,7 +25,11 @@ from gpproj import store
 from gpproj.store import Stored, StoreError
 
 FORMAT = 4
-"""Goes up when an older gpproj could no longer read the folders; every older one is still read."""
+"""Goes up when an older gpproj could no longer read the folders."""
+
+OLDEST = 4
+"""The first format that is read. Those before it were never released: they knew submodels by their
+projection error alone, and none of the predictions of single rows that searches go by now."""
 
 MANIFEST = "manifest.json"
 
@@ -128,6 +132,12 @@ def read_folder(
         raise StoreError(
             f"{folder} was saved by a newer gpproj ({manifest['gpproj']}, format "
             f"{manifest['format']}; this one reads up to format {FORMAT})"
+        )
+    if manifest["format"] < OLDEST:
+        raise StoreError(
+            f"{folder} was saved in format {manifest['format']}, by gpproj {manifest['gpproj']}, "
+            f"which is older than this gpproj reads (from format {OLDEST} on): it has to be made "
+            "and saved anew"
         )
     kind = manifest["kind"]
     if kind not in kinds:

@@ -80,7 +80,10 @@ def stored_inducing(inducing: Inducing | None) -> Stored:
 
 
 def inducing_from(found: Stored, X: Array, used: NDArray[np.bool_]) -> Inducing | None:
-    """Return the inducing points that were stored, chosen from the rows of X for some inputs."""
+    """Return the inducing points that were stored, chosen from the rows of X for some inputs.
+
+    Those that the user chose are the same for all inputs.
+    """
     content = found.content["inducing"]
     if content is None:
         return None
@@ -92,7 +95,7 @@ def inducing_from(found: Stored, X: Array, used: NDArray[np.bool_]) -> Inducing 
         kernel=restored(content["kernel"]),
         X=X,
         most=content["most"],
-        inputs=used,
+        inputs=None if content["given"] else used,
     )
 
 

@@ -32,19 +32,20 @@ def stored_path(path: SearchPath) -> Stored:
         "clusters": plain(path.clusters),
         "recipe": plain_recipe(path.recipe),
     }
-    points = stored_points(path.reference.problem.inducing, _masks(path))
-    return Stored(content, record.arrays | points)
+    arrays = record.arrays | stored_points(path.reference.problem.inducing, _masks(path))
+    known = path.projector.family.known
+    assert known is not None  # only null models have none
+    return Stored(content, arrays | {"known": known})
 
 
 def path_from(found: Stored, reference: Reference) -> SearchPath:
     """Return the path that was stored, of a reference that was stored beside it."""
-    content = found.content
+    content, kernel = found.content, restored(found.content["kernel"])
+    # The reference need not fit this kernel to its mean once more, on a machine that may round
+    # otherwise; values of its own, where it has any, come first.
+    reference.fitted_values[kernel.parameters(reference.training.d)] = found.arrays["known"]
     projector = projector_of(
-        reference,
-        content["learn"],
-        content["criterion"],
-        restored(content["prior"]),
-        restored(content["kernel"]),
+        reference, content["learn"], content["criterion"], restored(content["prior"]), kernel
     )
     units = tuple(Unit(*unit) for unit in restored(content["units"]))
     path = path_of(found, reference, projector, restored(content["always"]), units)
@@ -63,6 +64,6 @@ def _all_units(path: SearchPath) -> dict[Unit, None]:
 
 
 def _masks(path: SearchPath) -> list[NDArray[np.bool_]]:
-    """Return the inputs that each submodel uses, the best sets of each size last."""
-    better = [own.projection for own in path.better if own is not None]
-    return [found.active for found in (*path.projections, *better)]
+    """Return the inputs of every submodel: along the path, of the best sets, of the others."""
+    others = [own.projection for own in (*path.better, *path.pool) if own is not None]
+    return [found.active for found in (*path.projections, *others)]

@@ -66,7 +66,7 @@ def load(folder: str | Path) -> Any:
     Raises
     ------
     gpproj.store.StoreError
-        The folder is foreign, damaged, or of a newer format.
+        The folder is foreign, damaged, of a newer format or of one that is no longer read.
 
     Examples
     --------

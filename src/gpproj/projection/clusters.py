@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from gpproj.execute import run
 from gpproj.linalg import is_numpy, room_for
 from gpproj.projection.family import Family
@@ -106,10 +108,14 @@ def _project(
     mask = integrated.active
     if not mask.any():
         projector = projector.without_inputs
-    own = [replace(projector, target=share.target) for share in batch.shares]
-    starts = [_starts(reference, projector.family, integrated, share) for share in batch.shares]
+    families = tuple(_own_family(reference, projector.family, share) for share in batch.shares)
+    own = [
+        replace(projector, target=share.target, family=family)
+        for share, family in zip(batch.shares, families, strict=True)
+    ]
+    starts = [_starts(family, integrated) for family in families]
     if batch.targets is not None:
-        together = replace(projector, target=batch.targets)
+        together = replace(projector, target=batch.targets, families=families)
         found = together.solve([mask] * len(own), starts)
     else:
         found = [one.solve([mask], [at])[0] for one, at in zip(own, starts, strict=True)]
@@ -119,12 +125,20 @@ def _project(
     ]
 
 
-def _starts(reference: Reference, family: Family, integrated: Projection, share: Share) -> Starts:
+def _own_family(reference: Reference, family: Family, share: Share) -> Family:
+    """Return the family around a cluster's own values, where its submodels have such a kernel."""
+    d = reference.training.d
+    if family.known is None or reference.structure.parameters(d) != family.kernel.parameters(d):
+        return family
+    return replace(family, known=reference.problem.halves(share.known)[0])
+
+
+def _starts(family: Family, integrated: Projection) -> Starts:
     """Return the cluster's own values, and where all draws together ended."""
-    here = starts_at([integrated.parameters], integrated.active)
+    mask = integrated.active
+    here = starts_at([integrated.parameters], mask)
     if family.known is None:
-        return usual_starts(family, integrated.active).plus(here)
-    own = family
-    if family.known.size == reference.problem.halves(share.known)[0].size:
-        own = replace(family, known=reference.problem.halves(share.known)[0])
-    return reference_starts(own, integrated.active).plus(here)
+        return usual_starts(family, mask).plus(here)
+    # With all inputs that it uses the cluster itself is a submodel.
+    shares = (0.2,) if np.any(family.used & ~mask) else (0.2, 0.0)
+    return reference_starts(family, mask, shares).plus(here)

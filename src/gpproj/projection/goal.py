@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gpproj.execute import ask
 from gpproj.linalg import Host
 from gpproj.optimise import State, advance, begin, joined
-from gpproj.priors import LogPrior
+from gpproj.priors import Bounds, LogPrior
 from gpproj.projection.family import Family
 from gpproj.projection.objective import Criterion, Objective
 from gpproj.reference import Groups, Held, Target, Targets, go_together
@@ -73,6 +73,14 @@ class Goal:
         """What of the target the objective looks at."""
         return self.learn.compared_with(self.target)
 
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the parameters of every lane, `(b, p)` each."""
+        families = self.others or (self.family,)
+        whose = np.zeros(len(self.masks), dtype=np.intp) if self.whose is None else self.whose
+        lower, upper = (np.stack(side) for side in zip(*(one.bounds for one in families)))
+        return Bounds(lower[whose], upper[whose])
+
     def at(self, lanes: NDArray[np.intp]) -> Goal:
         """Return the goal of some of the lanes."""
         whose = None if self.whose is None else self.whose[lanes]
@@ -125,19 +133,12 @@ Told = TypeVar("Told")
 
 def _begun(questions: Sequence[_Point], kept: dict[str, Groups]) -> list[State]:
     def answer(goal: Goal, own: Sequence[_Point]) -> list[State]:
-        sides = zip(*(_of_each_lane(one) for one in own), strict=True)
         starts = np.concatenate([one.parameters for one in own])
-        box = (np.concatenate(side) for side in sides)
         tolerance = goal.tolerance
-        state = begin(goal, starts, *box, value_tolerance=tolerance, memory=MEMORY)
+        state = begin(goal, starts, *goal.bounds, value_tolerance=tolerance, memory=MEMORY)
         return _apart(state, [np.arange(len(one.parameters)) for one in own])
 
     return _batched(questions, kept, answer)
-
-
-def _of_each_lane(one: _Point) -> list[Host]:
-    """Return the bounds of the family, `(b, p)` each."""
-    return [np.broadcast_to(side, one.parameters.shape) for side in one.goal.family.bounds]
 
 
 def _advanced(questions: Sequence[_Run], kept: dict[str, Groups]) -> list[State]:
@@ -203,10 +204,16 @@ def _joined(goals: Sequence[Goal], kept: dict[str, Groups]) -> Goal:
         return first
     groups = kept.setdefault("groups", Groups())
     counts = [len(one.masks) for one in goals]
+    others: list[Family] = []
+    whose = []
+    for goal, count in zip(goals, counts, strict=True):
+        own = np.zeros(count, dtype=np.intp) if goal.whose is None else goal.whose
+        whose.append(len(others) + own)
+        others += goal.others or (goal.family,)
     return replace(
         first,
         target=groups.of([one.target for one in goals], counts),
         masks=np.concatenate([one.masks for one in goals]),
-        others=tuple(one.family for one in goals),
-        whose=np.repeat(np.arange(len(goals)), counts),
+        others=tuple(others),
+        whose=np.concatenate(whose),
     )

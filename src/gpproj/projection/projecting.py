@@ -78,7 +78,7 @@ def project(
     positions = reference.training.positions(inputs)
     with one_blas_thread():
         projector = projector_of(reference, learn, None, prior, kernel)
-        found = projector.project([mask_of(positions, projector.d)])[0]
+        found = projector.project([mask_of(positions, projector.d)], check=True)[0]
         problems = problems_of(projector, found)
         return project_clusters(reference, projector, found, positions, clusters, n_jobs, problems)
 

@@ -169,6 +169,8 @@ class Projector:
     criterion: Criterion
     tolerance: float = TIGHT
     """Relative change of the objective that counts as none."""
+    families: tuple[Family, ...] = ()
+    """Of the sets of a call, where each has a target and a prior of its own."""
 
     @property
     def identity(self) -> str:
@@ -200,8 +202,7 @@ class Projector:
         every = starts[0].plus(*starts[1:])
         counts = [len(own.parameters) for own in starts]
         owner = np.repeat(np.arange(len(starts)), counts)
-        goal = Goal(self.target.at(owner), self.family, every.active, self.learn, self.tolerance)
-        states = goal.begin(every.parameters).apart()
+        states = self._goal(owner, every.active).begin(every.parameters).apart()
         lanes = iter([Lane(*one) for one in zip(every.active, states, strict=True)])
         return [Runner(tuple(islice(lanes, count))) for count in counts]
 
@@ -305,7 +306,11 @@ class Projector:
         return projector.solve([empty], [usual_starts(projector.family, empty)])[0]
 
     def project(
-        self, sets: Sequence[NDArray[np.bool_]], known: Sequence[Projection] = ()
+        self,
+        sets: Sequence[NDArray[np.bool_]],
+        known: Sequence[Projection] = (),
+        *,
+        check: bool = False,
     ) -> list[Projection]:
         """Return the submodels on several sets of inputs, from every start that there is.
 
@@ -316,12 +321,16 @@ class Projector:
         known : sequence of Projection
             Of other sets: where they stand is a start, and those on fewer inputs are not beaten by
             what is returned.
+        check : bool
+            Check the optima by starts all over the box, at more than twice the price.
         """
         masks = [mask & self.family.varying for mask in sets]
         some = [mask for mask in masks if mask.any()]
         starts = [self.every_start(mask, known) for mask in some]
-        runners = self.advance(MAX_ITERATIONS, self._halved(starts))
-        found = iter(self.end(self.checked(runners, some), some))
+        runners = self._halved(starts)
+        if check:
+            runners = self.checked(self.advance(MAX_ITERATIONS, runners), some)
+        found = iter(self.end(runners, some))
         null = None if len(some) == len(masks) else self.null()
         ends = []
         for asked, mask in zip(sets, masks, strict=True):
@@ -427,9 +436,19 @@ class Projector:
         """Return the lanes of several runners, what they minimise, and whose they are."""
         lanes = [lane for runner in runners for lane in runner.lanes]
         owner = np.repeat(np.arange(len(runners)), [len(runner.lanes) for runner in runners])
-        masks = np.stack([lane.active for lane in lanes])
-        goal = Goal(self.target.at(owner), self.family, masks, self.learn, self.tolerance)
-        return goal, lanes, owner
+        return self._goal(owner, np.stack([lane.active for lane in lanes])), lanes, owner
+
+    def _goal(self, owner: NDArray[np.intp], masks: NDArray[np.bool_]) -> Goal:
+        """Return what lanes minimise, each of which belongs to one of the sets of a call."""
+        return Goal(
+            target=self.target.at(owner),
+            family=self.family,
+            masks=masks,
+            learn=self.learn,
+            tolerance=self.tolerance,
+            others=self.families,
+            whose=owner if self.families else None,
+        )
 
     def _errors(self, runners: Sequence[Runner]) -> Host:
         """Return what all lanes are worth by the criterion."""

@@ -130,6 +130,7 @@ def backward_search(
         full_error=full.error,
         always=(*forced, *(place for number in stay for place in units[number].positions)),
         tried=tuple(tried),
+        better=(None,) * len(completed),
         clusters=clusters,
         recipe=partial(
             backward_search,

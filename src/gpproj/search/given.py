@@ -144,4 +144,5 @@ def _along(
         null_error=null.error,
         full_error=full.error,
         always=always,
+        better=(None,) * len(completed),
     )

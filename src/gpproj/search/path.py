@@ -215,9 +215,7 @@ class SearchPath:
         check_clusters(clusters)
         return self.on_subset(subset, clusters, n_jobs)
 
-    def on_subset(
-        self, subset: Subset, clusters: Clusters = None, n_jobs: int | None = 1
-    ) -> Submodel:
+    def on_subset(self, subset: Subset, clusters: Clusters, n_jobs: int | None = 1) -> Submodel:
         """Return the submodel on a set of units that was learned."""
         units, found = subset
         key = (tuple(unit.name for unit in units), clusters)
@@ -251,8 +249,8 @@ class SearchPath:
         if idle and self.tried:
             said.append(f"no candidate improved anything at step {_listed(idle)}")
         for size, found in enumerate(self.projections):
-            # That single inputs tell next to nothing is no news before the last of them.
-            news = self._problems_of(found, alone=size == len(self) - 1)
+            # That some inputs tell next to nothing by themselves is no news before all are in.
+            news = self._problems_of(found, alone=bool(found.inputs.all()))
             said += [f"size {size}: {text}" for text in news]
         return tuple(said)
 

@@ -326,7 +326,7 @@ def worst_k(draws: int) -> float:
 
 def _model(path: SearchPath, subset: Subset, leaver: Leaver, held: bool) -> LeftOut:
     if isinstance(leaver, SampledLeaver) and len(leaver.reference.partition(path.clusters)) > 1:
-        return MixedSubmodel(path, path.on_subset(subset), leaver.log_weights)
+        return MixedSubmodel(path, path.on_subset(subset, path.clusters), leaver.log_weights)
     model = SingleSubmodel(path, subset.projection, held)
     _ = model.unmoved if held else model._hessian  # once, before the workers ask for it
     return model

@@ -132,8 +132,8 @@ def validate(
     elif path.reference is not reference:
         raise ValueError("path must be a search of the same reference")
     elif asked:
-        names = " and ".join(asked)
-        raise ValueError(f"{names}: for a search that has yet to be done; the path has its own")
+        named = " and ".join(asked)
+        raise ValueError(f"{named}: for a search that has yet to be done; the path has its own")
     if plan.method == "loo" and plan.search == "once":
         held = hyperparameters == "held"
         cv = _by_weights(path, plan.points, held, refit, n_jobs, progress)

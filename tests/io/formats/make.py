@@ -1,6 +1,7 @@
-"""Writes the sample of a format, which every later gpproj has to read: `python make.py v1`.
+"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v4`.
 
-Run it once, when the format of folders goes up, and commit what it writes; older samples stay.
+Run it once, when the format of folders goes up, and commit what it writes. A sample stays for as
+long as its format is read.
 """
 
 from __future__ import annotations
@@ -20,32 +21,64 @@ from gpproj.priors import Gamma, LogNormal
 from gpproj.reference import ForeignReference
 
 HERE = Path(__file__).resolve().parent
-NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5]})
+NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5], "d": [2.0, 0.0]})
 Y_NEW = np.array([1.0, 2.5])
 CLASSES_NEW = ["yes", "no"]
 COUNTS_NEW, EXPOSURE_NEW = [0, 4], [0.5, 3.0]
 
 
 def figures(thing):
-    """Return numbers that a sample must give again."""
+    """Return numbers and sentences that a sample must give again."""
     if isinstance(thing, gpproj.Validation):
-        own = {"summary": thing.summary().select_dtypes("number").to_numpy().tolist()}
-        return {**own, "path": figures(thing.path)}
+        return {
+            "summary": numbers(thing.summary()),
+            "along": numbers(thing.along_path().summary()),
+            "answer": [thing.answer()],
+            "path": figures(thing.path),
+        }
     if isinstance(thing, gpproj.SearchPath):
-        models = [thing.reference, *(thing[size] for size in range(len(thing)))]
-        found = [figures(model) for model in models]
-        return {"order": list(thing.order), "errors": thing.errors.tolist(), "models": found}
+        return path_figures(thing)
     if isinstance(thing, ForeignReference):
         own = [thing.latent_mean, thing.latent_cov.diagonal(), *thing.loo()]
         return {"latent": [values.tolist() for values in own], "noise": thing.noise_variance}
-    kind = thing.columns.kind
+    lost = {}
+    if isinstance(thing, gpproj.Submodel):
+        names = ("posterior_kl", "projection_error", "loo_divergence")
+        lost = {
+            "lost": [getattr(thing, name) for name in names],
+            "problems": list(thing.problems),
+        }
+    kind, names = thing.columns.kind, thing.columns.feature_names
+    X = NEW if thing.columns.named else NEW.iloc[:, : len(names)].to_numpy()
     if kind == "real":
-        own = [*thing.predict(NEW), thing.log_density(NEW, Y_NEW)]
-        return {"predicted": [values.tolist() for values in own], "noise": thing.noise_variance}
+        own = [*thing.predict(X), thing.log_density(X, Y_NEW)]
+        noise = {"noise": thing.noise_variance}
+        return {**lost, "predicted": [values.tolist() for values in own], **noise}
     y, exposure = (COUNTS_NEW, EXPOSURE_NEW) if kind == "count" else (CLASSES_NEW, None)
-    own = [*thing.predict(NEW), *thing.predict_response(NEW, exposure)]
-    own.append(thing.log_density(NEW, y, exposure))
-    return {"predicted": [values.tolist() for values in own]}
+    own = [*thing.predict(X), *thing.predict_response(X, exposure)]
+    own.append(thing.log_density(X, y, exposure))
+    return {**lost, "predicted": [values.tolist() for values in own]}
+
+
+def path_figures(path):
+    """Return what a path says, and what its submodels do: the nested and the best ones."""
+    sizes = range(len(path))
+    models = [path.reference, *(path[size] for size in sizes)]
+    models += [path.best(size) for size in sizes if path.is_better(size)]
+    said = [path.learn, path.criterion, *path.order, *path.problems]
+    said += [", ".join(path.best_inputs(size)) for size in sizes]
+    said += [", ".join(unit.name for unit in own.units) for own in path.pool]
+    return {
+        "said": said,
+        "summary": numbers(path.summary()),
+        "ends": [path.null_error, path.full_error],
+        "pool": [own.projection.error for own in path.pool],
+        "models": [figures(model) for model in models],
+    }
+
+
+def numbers(table):
+    return table.select_dtypes("number").to_numpy().tolist()
 
 
 def samples():
@@ -55,10 +88,9 @@ def samples():
     y = 2.0 + np.sin(2 * X["a"]) + X["b"] + 0.2 * rng.standard_normal(10)
     prior = {"lengthscale": LogNormal(2.0, 0.5), "noise_variance": Gamma(1.0, 2.0)}
     fitted = gpproj.fit(X, y, kernel=Constant() + Matern52(), prior=prior)
-    path = gpproj.forward_search(
+    grouped = gpproj.forward_search(
         fitted, always=["c"], groups={"pair": ["a", "b"]}, costs={"pair": 2.0}, progress=False
     )
-    validation = gpproj.validate(fitted, path, folds=2, random_state=0, progress=False)
     sampled = gpproj.sample(X[["a", "b"]], y, 8, 20, random_state=0, progress=False)
     kernel = Constant(2.0) + SquaredExponential(1.0, 2.0) * Linear([1.0, 2.0, 0.5])
     given = gpproj.condition(X.to_numpy(), y, kernel, Gaussian(0.1), standardize=False)
@@ -70,7 +102,9 @@ def samples():
     rates = gpproj.fit(X, counts, "negative-binomial", exposure=exposure)
     inducing = gpproj.Sparse(5, "fitc", "kmeans")
     through = gpproj.fit(X, y, kernel=Constant() + SquaredExponential(), inference=inducing)
-    searched = gpproj.forward_search(through, 2, search_rows=8, random_state=1, progress=False)
+    searched = gpproj.forward_search(
+        through, 2, learn="projection", search_rows=8, random_state=1, progress=False
+    )
     points = gpproj.Sparse(X[["c", "a", "b"]][:4])
     named = gpproj.condition(X, y, kernel, Gaussian(0.1), points, standardize=True)
     draws = y.to_numpy() + 0.3 * rng.standard_normal((12, 10)) + rng.standard_normal((12, 1))
@@ -79,13 +113,25 @@ def samples():
         "reference": sampled,
         "submodel": gpproj.project(sampled, ["b"], clusters=2),
         "path": order,
-        "validation": validation,
+        "grouped": grouped,
+        "validation": exchanged(rng),
         "classes": classes,
         "counts": gpproj.project(rates, ["a"]),
         "sparse": searched,
         "points": named,
         "foreign": gpproj.project_path(drawn, ["a"]),
     }
+
+
+def exchanged(rng):
+    """Return the validation of a path whose best pair is not the one that was grown."""
+    X = pd.DataFrame(rng.standard_normal((14, 4)), columns=list("abcd"))
+    y = X["a"] + X["b"]
+    X["c"] = y + 0.5 * X["c"]
+    kernel = Constant() + SquaredExponential(4.0, [4.0, 4.0, 8.0, 8.0])
+    ref = gpproj.condition(X, y, kernel, Gaussian(0.01), standardize=True)
+    path = gpproj.forward_search(ref, 2, progress=False)
+    return gpproj.validate(ref, path, folds=2, random_state=0, progress=False)
 
 
 def main(version):
