@@ -1,15 +1,16 @@
-"""How submodels are best learned and compared: the study behind the defaults.
+"""How submodels are best learned and sets of inputs best compared: the study behind the defaults.
 
-    python experiments/objectives/objectives.py run boston yacht+ --splits 20
+    python experiments/objectives/objectives.py run boston yacht+ --splits 20 --jobs 2
     python experiments/objectives/objectives.py run simulated --splits 20
-    python experiments/objectives/objectives.py table
+    python experiments/objectives/objectives.py tables
 
-On every split a reference is fitted to the training rows, and each variant searches forward for six
-inputs. A variant is a way of learning (`learn=`), a prior of submodels (`prior=`) and a figure that
-sets of inputs are compared by (`criterion=`). `path.best(k)` is scored by the mean log density of
-the test rows. A plus behind the name of a data set adds twelve decoys to its inputs: noisy copies
-of six of them, and six columns of noise. Rows go into `objectives.csv` as splits finish; those that
-are there are not done again. Needs the data folder in GPPROJ_DATA.
+On every split a reference is fitted to the training rows, and two searches look for the best sets
+of inputs: one compares sets by the divergence of leave-one-out predictions, one by the paper's
+projection error. The sets of both are then learned in five ways, and each submodel is scored by the
+mean log density of the test rows; so the way of learning is judged on the same sets, and the way of
+comparing with the same way of learning. A plus behind the name of a data set adds twelve decoys to
+its inputs: noisy copies of six of them, and six columns of noise. Rows go into `objectives.csv` as
+splits finish; those that are there are not done again. Needs the data folder in GPPROJ_DATA.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import joblib
 import numpy as np
 import pandas as pd
 
@@ -32,6 +34,7 @@ import gpproj
 HERE = Path(__file__).parent
 RESULTS = HERE / "objectives.csv"
 SIZES = (1, 2, 3, 4, 6)
+SIMULATED = {"train": 100, "test": 500, "inputs": 10, "sizes": 4}
 
 TRAIN = {
     "boston": 300,
@@ -44,23 +47,21 @@ TRAIN = {
 }
 """Rows to train on; the others test."""
 
-VARIANTS = {
-    "paper": {"learn": "projection", "prior": None},
-    "paper, weak prior": {"learn": "projection", "prior": "weak"},
-    "loo": {"learn": "loo", "prior": None},
-    "loo, weak prior": {"learn": "loo", "prior": "weak"},
-    "loo, reference prior": {"learn": "loo", "prior": "reference"},
-    "loo, compared by the paper": {
-        "learn": "loo",
-        "prior": "reference",
-        "criterion": "projection_error",
-    },
-    "paper, compared by loo": {
-        "learn": "projection",
-        "prior": "weak",
-        "criterion": "loo_divergence",
-    },
+SEARCHES = {
+    "projection": {"learn": "projection", "prior": "weak"},
+    "loo": {"learn": "loo"},
 }
+"""Each compares sets by its own figure."""
+
+LEARNERS = {
+    "paper, no prior": {"learn": "projection", "prior": None},
+    "paper, weak": {"learn": "projection", "prior": "weak"},
+    "loo, no prior": {"learn": "loo", "prior": None},
+    "loo, weak": {"learn": "loo", "prior": "weak"},
+    "loo, reference": {"learn": "loo", "prior": "reference"},
+}
+
+COLUMNS = ["data", "split", "searched", "learned", "size", "mlpd", "error"]
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -69,7 +70,8 @@ def families() -> dict[str, object]:
     """Return the simulated families of the benchmarks."""
     file = HERE.parents[1] / "benchmarks" / "families.py"
     spec = importlib.util.spec_from_file_location("families", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["families"] = module
     spec.loader.exec_module(module)
@@ -80,8 +82,9 @@ def split_of(name: str, seed: int) -> Rows:
     """Return training and test rows of one split."""
     rng = np.random.default_rng([seed, 20])
     if name not in TRAIN and name.rstrip("+") not in TRAIN:
-        X, y, _ = families()[name](rng, 150 + 400, 10)  # type: ignore[operator]
-        return X[:150], y[:150], X[150:], y[150:]
+        n, more = SIMULATED["train"], SIMULATED["test"]
+        X, y, _ = families()[name](rng, n + more, SIMULATED["inputs"])  # type: ignore[operator]
+        return X[:n], y[:n], X[n:], y[n:]
     table, target = getattr(gpproj.datasets, name.rstrip("+"))()
     X, y = table.to_numpy(dtype=float), np.asarray(target, dtype=float)
     if name.endswith("+"):
@@ -95,52 +98,69 @@ def split_of(name: str, seed: int) -> Rows:
 
 
 def study(name: str, seed: int) -> pd.DataFrame:
-    """Return the scores of all variants on one split."""
+    """Return the scores of all sets and all ways of learning on one split."""
     X, y, X_test, y_test = split_of(name, seed)
     reference = gpproj.fit(X, y)
-    rows = []
 
-    def record(variant: str, size: int, model: object, predicted: np.ndarray) -> None:
-        score = float(np.mean(model.log_density(X_test, y_test)))  # type: ignore[attr-defined]
-        error = float(np.sqrt(np.mean((y_test - predicted) ** 2)) / np.std(y_test))
-        rows.append((name, seed, variant, size, score, error))
+    def scores(model: gpproj.Reference | gpproj.Submodel) -> tuple[float, float]:
+        misses = y_test - model.predict_response(X_test).mean
+        density = float(np.mean(model.log_density(X_test, y_test)))
+        return density, float(np.sqrt(np.mean(misses**2)) / np.std(y_test))
 
-    record("reference", X.shape[1], reference, reference.predict_response(X_test).mean)
-    most = min(max(SIZES), X.shape[1])
-    for variant, settings in VARIANTS.items():
+    most = SIMULATED["sizes"] if name in families() else min(max(SIZES), X.shape[1])
+    rows = [(name, seed, "", "reference", X.shape[1], *scores(reference))]
+    known: dict[tuple[str, ...], list[tuple[str, float, float]]] = {}
+    for searched, settings in SEARCHES.items():
         path = gpproj.forward_search(reference, most, progress=False, **settings)
-        for size in (0, *SIZES):
-            if size <= most:
-                model = path.best(size)
-                record(variant, size, model, model.predict_response(X_test).mean)
-    return pd.DataFrame(rows, columns=["data", "split", "variant", "size", "mlpd", "error"])
+        for size in (one for one in SIZES if one <= most):
+            inputs = path.best(size).inputs
+            if inputs not in known:
+                models = {
+                    how: gpproj.project(reference, inputs, **LEARNERS[how]) for how in LEARNERS
+                }
+                known[inputs] = [(how, *scores(model)) for how, model in models.items()]
+            rows += [(name, seed, searched, how, size, *found) for how, *found in known[inputs]]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def run(names: list[str], splits: int) -> None:
+def quiet(name: str, seed: int) -> pd.DataFrame:
+    """Return the study of a split without its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return study(name, seed)
+
+
+def run(names: list[str], splits: int, jobs: int) -> None:
     """Add the splits that are missing to the results."""
-    if names == ["simulated"]:
-        names = list(families())
-    for name in names:
-        for seed in range(splits):
-            known = pd.read_csv(RESULTS) if RESULTS.exists() else None
-            if known is not None and ((known.data == name) & (known.split == seed)).any():
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = study(name, seed)
-            found.to_csv(
-                RESULTS, mode="a", header=not RESULTS.exists(), index=False, float_format="%.5g"
-            )
-            print(f"{name} {seed}", flush=True)
+    names = list(families()) if names == ["simulated"] else names
+    done = set()
+    if RESULTS.exists():
+        done = set(pd.read_csv(RESULTS)[["data", "split"]].itertuples(index=False, name=None))
+    wanted = [(name, seed) for name in names for seed in range(splits)]
+    parallel = joblib.Parallel(jobs, return_as="generator_unordered")
+    for found in parallel(joblib.delayed(quiet)(*one) for one in wanted if one not in done):
+        found.to_csv(
+            RESULTS, mode="a", header=not RESULTS.exists(), index=False, float_format="%.5g"
+        )
+        print(found.data[0], found.split[0], flush=True)
 
 
-def table(sizes: tuple[int, ...] = SIZES) -> pd.DataFrame:
-    """Return the mean gain over the paper's projection with a weak prior, by data and variant."""
+def tables() -> dict[str, pd.DataFrame]:
+    """Return mean gains in log density, in nats for a test row, by data set.
+
+    Of ways of learning over the paper's with a weak prior on the same sets, and of sets that were
+    compared by leave-one-out predictions over sets that were compared by projection errors, both
+    learned by default.
+    """
     results = pd.read_csv(RESULTS)
-    results = results[results["size"].isin(sizes) & (results.variant != "reference")]
-    wide = results.pivot_table(index=["data", "split", "size"], columns="variant", values="mlpd")
-    gains = wide.sub(wide["paper, weak prior"], axis=0)[list(VARIANTS)]
-    return gains.groupby("data").mean().round(3)
+    results = results[results.learned != "reference"]
+    index = ["data", "split", "searched", "size"]
+    wide = results.pivot_table(index=index, columns="learned", values="mlpd")[list(LEARNERS)]
+    learned = wide.sub(wide["paper, weak"], axis=0).groupby("data").mean()
+    learned.insert(0, "splits", results.groupby("data").split.nunique())
+    compared = wide["loo, reference"].unstack("searched")
+    gains = (compared["loo"] - compared["projection"]).unstack("size").groupby("data").mean()
+    return {"learned": learned.round(3), "compared": gains.round(3)}
 
 
 if __name__ == "__main__":
@@ -151,9 +171,11 @@ if __name__ == "__main__":
     running = commands.add_parser("run")
     running.add_argument("data", nargs="+")
     running.add_argument("--splits", type=int, default=20)
-    commands.add_parser("table")
+    running.add_argument("--jobs", type=int, default=1)
+    commands.add_parser("tables")
     given = parser.parse_args()
     if given.command == "run":
-        run(given.data, given.splits)
+        run(given.data, given.splits, given.jobs)
     else:
-        print(table().to_string())
+        for title, table in tables().items():
+            print(title, table.to_string(), sep="\n", end="\n\n")

@@ -76,10 +76,16 @@ class Goal:
     @property
     def bounds(self) -> Bounds:
         """Bounds of the parameters of every lane, `(b, p)` each."""
-        families = self.others or (self.family,)
-        whose = np.zeros(len(self.masks), dtype=np.intp) if self.whose is None else self.whose
-        lower, upper = (np.stack(side) for side in zip(*(one.bounds for one in families)))
+        families, whose = self.families
+        lower, upper = (np.stack([one.bounds[side] for one in families]) for side in (0, 1))
         return Bounds(lower[whose], upper[whose])
+
+    @property
+    def families(self) -> tuple[tuple[Family, ...], NDArray[np.intp]]:
+        """The families of the lanes, and which of them each lane has, `(b,)`."""
+        if self.whose is None:
+            return (self.family,), np.zeros(len(self.masks), dtype=np.intp)
+        return self.others, self.whose
 
     def at(self, lanes: NDArray[np.intp]) -> Goal:
         """Return the goal of some of the lanes."""
@@ -206,10 +212,10 @@ def _joined(goals: Sequence[Goal], kept: dict[str, Groups]) -> Goal:
     counts = [len(one.masks) for one in goals]
     others: list[Family] = []
     whose = []
-    for goal, count in zip(goals, counts, strict=True):
-        own = np.zeros(count, dtype=np.intp) if goal.whose is None else goal.whose
+    for goal in goals:
+        families, own = goal.families
         whose.append(len(others) + own)
-        others += goal.others or (goal.family,)
+        others += families
     return replace(
         first,
         target=groups.of([one.target for one in goals], counts),

@@ -99,16 +99,15 @@ class Search:
         chosen = ledger[members]
         if step.left > SETTLED:
             chosen = ledger.add(members, space.projector.polished(chosen))
-        nested = Standing(members, chosen)
         grown = replace(
             path,
             units=(*path.units, space.units[left[best]]),
-            projections=(*path.projections, space.projector.completed(nested.projection)),
+            projections=(*path.projections, space.projector.completed(chosen)),
             tried=(*path.tried, *recorded(step, size, left, found)),
             better=(*path.better, None),
         )
         if self._exchange:
-            grown = self._with_better(grown, ledger, nested)
+            grown = self._with_better(grown, ledger)
         others = (own for own in ledger.of_size(size) if own[0] != members)
         pool = tuple(Subset(self._units(own), one) for own, one in others)
         return replace(grown, pool=pool)
@@ -124,7 +123,7 @@ class Search:
 
     # Other sets of the same size -------------------------------------------------------------
 
-    def _with_better(self, path: SearchPath, ledger: Ledger, nested: Standing) -> SearchPath:
+    def _with_better(self, path: SearchPath, ledger: Ledger) -> SearchPath:
         """Return the path with the best set of its last size, and of the size before."""
         size, span = len(path.units), path.null_error - path.full_error
         if span <= 0.0 or path.relative_errors[-1] < SETTLED:
@@ -132,8 +131,7 @@ class Search:
         promises = _promises(path, self.space)
         along_orders(self.space, ledger, self._relevances(), size, path.projections[0])
         self._follow(path, ledger, promises)
-        tried = [Standing(*one) for one in ledger.of_size(size)]
-        best = min(tried, key=lambda one: (one.projection.error, one.members != nested.members))
+        (best,) = self._best(path, ledger, size)
         rankings = [promises, *self._relevances()]
         best = exchanged(self.space, ledger, best, rankings, span)
         return self._floated(self._kept(path, size, best), ledger, promises)
@@ -162,15 +160,17 @@ class Search:
     def _floated(self, path: SearchPath, ledger: Ledger, promises: Host) -> SearchPath:
         """Return the path with a better set of the size before, if leaving one out showed it."""
         size = len(path.units)
-        moved = self._kept(path, size - 1, *self._best(ledger, size - 1))
+        moved = self._kept(path, size - 1, *self._best(path, ledger, size - 1))
         if not self._floating or moved is path:
             return moved
         self._follow(moved, ledger, promises)
-        return self._kept(moved, size, *self._best(ledger, size))
+        return self._kept(moved, size, *self._best(moved, ledger, size))
 
-    def _best(self, ledger: Ledger, size: int) -> list[Standing]:
-        """Return the best set of a size, if any is known."""
+    def _best(self, path: SearchPath, ledger: Ledger, size: int) -> list[Standing]:
+        """Return the best set of a size that is no dearer than the nested one, if any is known."""
+        limit = (1.0 + 1e-9) * sum(unit.cost for unit in path.units[:size])
         known = [Standing(*one) for one in ledger.of_size(size)]
+        known = [one for one in known if self.space.costs(list(one.members)).sum() <= limit]
         return [min(known, key=lambda one: one.projection.error)] if known else []
 
     def _kept(self, path: SearchPath, size: int, *found: Standing) -> SearchPath:
