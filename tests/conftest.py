@@ -185,6 +185,18 @@ def small_cv():
 
 
 @pytest.fixture(scope="session")
+def exchanged_cv():
+    """A whole run whose best pair is not the one that was grown, from the samples of formats."""
+    import gpproj
+
+    newest = max((TESTS / "io" / "formats").glob("v*"), key=lambda one: int(one.name[1:]))
+    cv = gpproj.load(newest / "validation")
+    assert [cv.path.is_better(size) for size in range(3)] == [False, False, True]
+    assert cv.along is not None
+    return cv
+
+
+@pytest.fixture(scope="session")
 def class_cv(small_cv):
     return with_targets(small_cv, "binary")
 

@@ -363,7 +363,7 @@ def test_crime_is_not_downloaded():
 
 def test_bike_is_not_downloaded():
     with pytest.raises(
-        FileNotFoundError, match=r"bike_day\.csv as data_dir.*'Bike Sharing' in the UCI"
+        FileNotFoundError, match=r"bike_day\.csv as data_dir.*'Bike Sharing' of the UCI"
     ):
         datasets.bike()
 

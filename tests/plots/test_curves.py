@@ -12,7 +12,9 @@ from matplotlib.colors import same_color
 
 import gpproj
 from gpproj.plots import BLUE, GREY, ORANGE
+from gpproj.plots.curves import IN_ORDER
 from gpproj.plots.style import shortened
+from gpproj.projection import CRITERIA
 
 
 def texts(ax, axis="x"):
@@ -153,6 +155,62 @@ def test_the_colour_of_submodels_is_the_same_in_all_curves(small_cv):
     score = gpproj.plots.score_curve(small_cv)
     curve = next(line for line in error.lines if line.get_label() == "submodels")
     assert curve.get_color() == score.containers[0][0].get_color() == BLUE
+
+
+@pytest.mark.parametrize("stat", ["elpd", "rmse"])
+def test_the_path_is_drawn_lightly_where_other_sets_predict_better(exchanged_cv, stat):
+    ax = gpproj.plots.score_curve(exchanged_cv, stat)
+    ((curve, *_),) = ax.containers
+    np.testing.assert_array_equal(curve.get_ydata(), exchanged_cv.summary(stat)[stat])
+    light = curve_named(ax, IN_ORDER)
+    along = exchanged_cv.along_path().summary(stat)[stat]
+    assert not along.equals(exchanged_cv.summary(stat)[stat])
+    np.testing.assert_array_equal(light.get_ydata(), along)
+    assert light.get_alpha() < 1.0
+    assert same_color(light.get_color(), BLUE)
+
+
+def curve_named(ax, label):
+    """The line that an entry of the legend stands for, by its looks."""
+    (text,) = [place for place, one in enumerate(legend_of(ax)) if one == label]
+    alpha = ax.get_legend().legend_handles[text].get_alpha()
+    (line,) = [one for one in ax.lines if one.get_alpha() == alpha]
+    return line
+
+
+def test_nothing_is_drawn_lightly_where_the_path_is_the_best(small_cv):
+    assert IN_ORDER not in legend_of(gpproj.plots.score_curve(small_cv))
+    assert IN_ORDER not in legend_of(gpproj.plots.error_curve(small_cv.path))
+
+
+def test_errors_are_those_of_the_best_sets_and_lightly_of_the_path(exchanged_cv):
+    path = exchanged_cv.path
+    ax = gpproj.plots.error_curve(path)
+    drawn = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_array_equal(
+        drawn["submodels"].get_ydata(), path.summary()["best_relative_error"]
+    )
+    np.testing.assert_array_equal(drawn[IN_ORDER].get_ydata(), path.relative_errors)
+    assert path.relative_errors[2] > path.summary()["best_relative_error"][2]
+    assert drawn[IN_ORDER].get_alpha() < 1.0
+    assert drawn["submodels"].get_alpha() is None
+
+
+@pytest.mark.parametrize(
+    ("criterion", "label"),
+    [
+        ("loo_divergence", "relative divergence of leave-one-out predictions"),
+        ("projection_error", "relative projection error"),
+    ],
+)
+def test_the_error_is_named_and_its_name_fits(small_cv, criterion, label):
+    projector = replace(small_cv.path.projector, criterion=CRITERIA[criterion])
+    ax = gpproj.plots.error_curve(replace(small_cv.path, projector=projector))
+    assert ax.get_ylabel().replace("\n", " ") == label
+    ax.figure.draw_without_rendering()
+    box = ax.yaxis.label.get_window_extent()
+    assert box.y0 >= 0.0
+    assert box.y1 <= ax.figure.bbox.y1
 
 
 def test_dollars_are_no_formulas():

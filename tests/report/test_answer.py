@@ -131,6 +131,14 @@ def test_a_size_of_ones_own_is_told_from_the_suggested_one(small_cv, written, wo
     assert opening(words, tree)[0] == "This report is about the submodel on no inputs."
 
 
+def test_the_best_inputs_of_a_size_are_named_not_the_first_that_entered(
+    exchanged_cv, written, words
+):
+    _, tree = written(exchanged_cv)
+    assert exchanged_cv.path.order == ("c", "a")
+    assert opening(words, tree)[0] == "2 of 4 inputs predict as well as all: a, b."
+
+
 def test_many_names_are_counted_and_long_ones_are_cut(large_cv, nasty_cv, written, words):
     _, tree = written(large_cv, effects=0)
     answer = opening(words, tree)[0]

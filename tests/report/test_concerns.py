@@ -148,9 +148,48 @@ def test_projections_that_did_not_converge(small_cv):
     failed = path.projections[2]._replace(converged=False)
     found = (*path.projections[:2], failed, *path.projections[3:])
     cv = replace(small_cv, path=replace(path, projections=found))
-    (text,) = starting(said(cv)["look"], "Projections that did not converge, by size: ")
-    assert ">2</bdi>." in text
+    assert said(cv)["look"] == [
+        "Size 2: the optimisation did not converge; its figures are those of its last point."
+    ]
     assert not starting(said(cv)["fine"], "All")
+
+
+def test_every_problem_of_the_validation_and_of_its_path_is_repeated(small_cv):
+    path = small_cv.path
+    found = [one._replace(error=10.0 - size) for size, one in enumerate(path.projections)]
+    found[4] = found[4]._replace(error=9.0, doubt=0.5)
+    path = replace(path, projections=tuple(found), null_error=10.0, full_error=0.0)
+    cv = scored(small_cv, [0.5, 0, 0, 0, 0, 0], path=path)
+    assert len(cv.problems) == 3
+    looks = said(cv)["look"]
+    assert [text.casefold() for text in looks] == [f"{text}.".casefold() for text in cv.problems]
+    assert starting(looks, "The error rises at size 4: inputs were added")
+    assert starting(looks, "Size 4: another optimum has nearly the same value")
+    assert said(cv, given=cv.problems)["look"] == looks
+
+
+def with_best(cv, size, **changes):
+    """The same with another projection of the best set of a size."""
+    better = list(cv.path.better)
+    better[size] = better[size]._replace(projection=better[size].projection._replace(**changes))
+    return replace(cv, path=replace(cv.path, better=tuple(better)))
+
+
+def test_problems_of_the_best_inputs_are_told_where_they_are_shown(exchanged_cv):
+    doubtful = with_best(exchanged_cv, 2, doubt=0.5)
+    start = "The best submodel of size 2: another optimum has nearly the same value"
+    assert starting(said(doubtful, size=2)["look"], start)
+    assert not starting(said(doubtful, size=1)["look"], "The best submodel")
+    assert not starting(said(exchanged_cv, size=2)["look"], "The best submodel")
+
+
+def test_an_order_does_not_tell_how_stable_exchanged_inputs_are(exchanged_cv):
+    start = "The inputs of the submodel are not the first ones that entered."
+    found = said(exchanged_cv, size=2)
+    assert starting(found["note"], start)
+    assert not starting(found["note"], "Fewer than half")
+    assert not starting(found["fine"], "Each input of the submodel")
+    assert not starting(said(exchanged_cv, size=1)["note"], start)
 
 
 def test_a_fit_that_did_not_converge(real_cv):

@@ -18,6 +18,7 @@ from pandas.testing import assert_frame_equal
 import gpproj
 from gpproj.data import raw_rows
 from gpproj.kernels import SquaredExponential
+from gpproj.projection import check_criterion, check_learn
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -151,6 +152,68 @@ def test_the_ranking_table_has_the_figures_of_every_size(small_cv, written, word
     assert lines[-1][4] == f"{reference['r2']:.2f}"
     marked = [words(one[0]) for one in section(tree, "ranking").findall(".//tr[@class='marked']")]
     assert marked == ["1", "2", "3"]
+
+
+def test_best_inputs_that_did_not_enter_first_have_a_table_of_their_own(
+    exchanged_cv, small_cv, written, words
+):
+    path, scores = exchanged_cv.path, exchanged_cv.summary()
+    _, tree = written(exchanged_cv, size=2)
+    part = section(tree, "ranking")
+    ranking, best = part.iter("table")
+    entered = [line[1] for line in rows_of(words, ranking)[1:-1]]
+    assert [name.split()[0] for name in entered] == ["none", *path.order]
+    assert ["exchanged" in name for name in entered] == [False, False, True]
+    marked = {words(row[1]).split()[0] for row in ranking.findall(".//tr[@class='marked']")}
+    assert marked == set(path.order) & {"a", "b"}
+    head, *lines = rows_of(words, best)
+    assert head == ["Size", "Set", "Inputs", "Relative error", "Elpd difference"]
+    table, along = path.summary().loc[2], exchanged_cv.along_path().summary().loc[2]
+    wanted = [
+        ("2", "best", "a, b", table.best_relative_error, scores.elpd_diff[2]),
+        ("2", "entered first", ", ".join(path.order), table.relative_error, along.elpd_diff),
+    ]
+    assert lines == [
+        [*texts, f"{error:.3f}", f"{elpd:.1f}".replace("-", MINUS)]
+        for *texts, error, elpd in wanted
+    ]
+    assert "the divergence of leave-one-out predictions, one without inputs" in words(part)
+    _, tree = written(small_cv)
+    assert len(list(section(tree, "ranking").iter("table"))) == 1
+
+
+@pytest.mark.parametrize("stat", ["elpd", "r2", "rmse"])
+def test_the_first_inputs_that_entered_are_drawn_lightly_where_others_are_better(
+    exchanged_cv, small_cv, written, words, stat
+):
+    place = ["elpd", "r2", "rmse"].index(stat)
+    _, tree = written(exchanged_cv, size=2)
+    figure = section(tree, "sizes").findall(".//figure")[place]
+    assert "first inputs that entered" in words(figure.find("figcaption"))
+    drawn = {}
+    for name in ("submodels", "in-order"):
+        for drawing, curve in enumerate(figure.findall(f"svg/path[@class='{name}']")):
+            places = re.findall(r"[ML]([\d.]+)[ ,]([\d.]+)", curve.get("d"))
+            drawn[name, drawing] = np.array(places, dtype=float)
+    own, along = (one.summary()[stat] for one in (exchanged_cv, exchanged_cv.along_path()))
+    for drawing in range(2):
+        best, first = drawn["submodels", drawing], drawn["in-order", drawing]
+        np.testing.assert_array_equal(best[:, 0], first[:, 0])
+        slope, level = np.polyfit(own, best[:, 1], 1)
+        np.testing.assert_allclose(first[:, 1], level + slope * along, atol=0.1)
+    _, tree = written(small_cv)
+    assert section(tree, "sizes").findall(".//path[@class='in-order']") == []
+    assert "first inputs that entered" not in words(section(tree, "sizes"))
+
+
+def test_figures_in_words_name_the_best_inputs(exchanged_cv, written):
+    _, tree = written(exchanged_cv)
+    points = section(tree, "sizes").findall(".//figure/svg")[0].findall("g[@role='img']")
+    first, second = (one.get("aria-label") for one in points[1:])
+    assert first.startswith(f"Size 1 (+ {exchanged_cv.path.order[0]}): elpd ")
+    assert "; agreement " in first
+    assert second.startswith("Size 2 (a, b): elpd ")
+    assert "agreement" not in second  # which is that of the order
 
 
 @pytest.mark.parametrize("stat", ["elpd", "r2", "rmse"])
@@ -374,6 +437,30 @@ def test_what_was_used_is_written_down(small_cv, written, words):
     assert facts["Reference"] == repr(small_cv.reference)
     assert before <= datetime.fromisoformat(facts["Date"]) <= datetime.now().astimezone()
     assert part.find("pre/code").text == "gpproj select data.csv"
+
+
+LEARNED = [
+    ("loo", None, "the cross-validated projection", "divergence of leave-one-out predictions"),
+    ("projection", None, "the projection of the posterior", "projection error"),
+    ("projection", "loo_divergence", "the projection of the posterior", "divergence of leave-one"),
+    ("marginal_likelihood", None, "the marginal likelihood", "projection error"),
+]
+
+
+@pytest.mark.parametrize(("learn", "criterion", "how", "by"), LEARNED)
+def test_how_submodels_were_learned_and_compared_is_named(
+    small_cv, written, words, learn, criterion, how, by
+):
+    way = check_learn(learn)
+    figure = check_criterion(criterion, way)
+    projector = replace(small_cv.path.projector, learn=way, criterion=figure)
+    cv = replace(small_cv, path=replace(small_cv.path, projector=projector))
+    _, tree = written(cv, effects=0)
+    said = f"learned by {how} and compared by the {by}"
+    assert f"Submodels were {said}" in words(section(tree, "sizes"))
+    facts = words(section(tree, "reproduce"))
+    assert f"Submodels{said}" in facts
+    assert f"(learn='{learn}', criterion='{figure.name}')" in facts
 
 
 def test_what_is_not_known_is_not_made_up(small_cv, written, words):

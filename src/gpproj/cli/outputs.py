@@ -24,7 +24,7 @@ def write_outputs(run: Run, cv: gpproj.Validation) -> Path:
         store.write_text(folder / "tables" / f"{name}.csv", frame.to_csv())
     cv.save(folder / "validation", overwrite=True)
     size = cv.smallest_enough()
-    chosen = cv.path[len(cv.path) - 1 if size is None else size]
+    chosen = cv.submodel(len(cv.path) - 1 if size is None else size)
     chosen.save(folder / "submodel", overwrite=True)
     (folder / "plots").mkdir(exist_ok=True)
     save_plot(cv.plot(), folder / "plots" / "score.png")
@@ -67,7 +67,7 @@ def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str,
     return {
         "likelihood": likelihood,
         "suggested_size": size,
-        "inputs": None if size is None else list(cv.path[size].inputs),
+        "inputs": None if size is None else list(cv.submodel(size).inputs),
         "order": list(cv.path.order),
         "answer": cv.answer(),
         "scores": scores.where(scores.notna(), None).to_dict("records"),
@@ -112,7 +112,7 @@ def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.
         raise RunError(f"the run in {folder} suggests no size; give one with --size")
     if not 0 <= chosen < len(cv.path):
         raise RunError(f"size must be from 0 to {len(cv.path) - 1}, got {chosen}")
-    sub, encoding = cv.path[chosen], encoding_of(folder)
+    sub, encoding = cv.submodel(chosen), encoding_of(folder)
     column = Run.old(folder, 1, False).settings.exposure
     table = read_table(data)
     X = encoding.inputs(table, encoding.needed(sub.inputs))

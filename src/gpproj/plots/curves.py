@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpproj.plots.style import BLUE, GREEN, GREY, ORANGE, legend_above, name_sizes, new_axes
+from gpproj.plots.style import BLUE, GREY, ORANGE, legend_above, name_sizes, new_axes
 from gpproj.projection import CRITERIA
 
 if TYPE_CHECKING:
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
 
     from gpproj.search import SearchPath
     from gpproj.validation import Validation
+
+LIGHT: dict[str, Any] = {
+    "color": BLUE,
+    "alpha": 0.5,
+    "marker": ".",
+    "linewidth": 0.8,
+    "zorder": 1.5,
+}
+"""How the order that inputs entered in is drawn, where better sets were found besides."""
+
+IN_ORDER = "first inputs that entered"
 
 SCORES = {
     "elpd": "expected log predictive density",
@@ -31,9 +43,9 @@ SCORES = {
 def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
     """Draw the relative error against the number of inputs.
 
-    Submodels whose optimisation did not converge are marked with a cross. Where the best set of a
-    size is another one than that of the path, its error is drawn too. The null model is the line at
-    one, the submodel on all inputs the line at zero. The table is `path.summary()`.
+    Drawn is the best set of each size, and lightly the path itself where it loses more. Submodels
+    of the path whose optimisation did not converge are marked with a cross. The null model is the
+    line at one, the submodel on all inputs the line at zero. The table is `path.summary()`.
 
     Parameters
     ----------
@@ -50,18 +62,16 @@ def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
     sizes, errors = table.index.to_numpy(), table["relative_error"].to_numpy()
     ax.axhline(1.0, color=GREY, linestyle="--", linewidth=1.0, label="null model")
     ax.axhline(0.0, color=GREY, linestyle=":", linewidth=1.0, label="all inputs")
-    ax.plot(sizes, errors, "o-", color=BLUE, markersize=4.0, label="submodels")
     best = table["best_relative_error"].to_numpy()
-    other = best < errors
-    if other.any():
-        ax.plot(
-            sizes[other], best[other], "v", color=GREEN, markersize=5.0, label="best of the size"
-        )
+    ax.plot(sizes, best, "o-", color=BLUE, markersize=4.0, label="submodels")
+    if (best != errors).any():
+        ax.plot(sizes, errors, label=IN_ORDER, **LIGHT)
     failed = ~table["converged"].to_numpy()
     if failed.any():
         ax.plot(sizes[failed], errors[failed], "x", color=ORANGE, label="not converged")
     name_sizes(ax, entered)
-    ax.set_ylabel(f"relative {CRITERIA[path.criterion].title}")
+    # In two lines where one would be longer than the axes.
+    ax.set_ylabel(fill(f"relative {CRITERIA[path.criterion].title}", 28))
     ax.legend(frameon=False)
     return ax
 
@@ -73,10 +83,11 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
     the same rows, and what is hard to predict for both tells nothing about which is better. A bar
     that reaches the line of the reference is a difference within one standard error. The band is
     the standard error of the reference's own value, and mostly far wider: how much the value would
-    change with other rows.
+    change with other rows. The submodels are the best ones of each size; those of the path are
+    drawn lightly where they predict otherwise.
 
     The size that `cv.suggest_size()` gives is marked; it goes by the elpd, whatever is drawn. The
-    tables are `cv.summary(stat)` and `cv.reference_summary(stat)`.
+    tables are `cv.summary(stat)`, `cv.along_path().summary(stat)` and `cv.reference_summary(stat)`.
 
     Parameters
     ----------
@@ -119,5 +130,10 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
     ax.set_ylabel(SCORES[stat])
     suggested = "no size is suggested" if size is None else f"suggested size: {size}"
     labels = ["submodels ± s.e. of the difference", "reference ± s.e.", suggested]
-    legend_above(ax, [bars, (band, line), mark], labels)
+    handles = [bars, (band, line), mark]
+    along = cv.along_path().summary(stat)[stat].to_numpy()
+    if not np.array_equal(along, values, equal_nan=True):
+        handles += ax.plot(sizes, along, **LIGHT)
+        labels.append(IN_ORDER)
+    legend_above(ax, handles, labels)
     return ax

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from gpproj.projection import CRITERIA
 from gpproj.report.findings import Findings
 from gpproj.report.markup import Markup, joined, listing, number
 
@@ -72,6 +73,21 @@ def procedure(found: Findings) -> str:
         else "with the order of the inputs found from all rows"
     )
     return f"{counted(n, 'row')}, {counted(found.d, 'input')}; {how}, {search}."
+
+
+LEARNED = {
+    "loo": "the cross-validated projection",
+    "projection": "the projection of the posterior",
+    "marginal_likelihood": "the marginal likelihood",
+}
+"""Ways to learn submodels, in words."""
+
+
+def learning(found: Findings) -> str:
+    """Return how submodels were learned, and what they were compared by."""
+    path = found.cv.path
+    by = CRITERIA[path.criterion].title
+    return f"learned by {LEARNED[path.learn]} and compared by the {by}"
 
 
 def counted(count: int, noun: str) -> str:

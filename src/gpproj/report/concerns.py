@@ -115,6 +115,14 @@ def _of_folds(found: Findings) -> Iterator[Remark]:
                 f"for the number of candidates, a heuristic, {corrected}."
             ),
         )
+    elif cv.path.is_better(found.size):
+        yield Remark(
+            "note",
+            joined(
+                "The inputs of the submodel are not the first ones that entered. How stable the "
+                "order is was tested; how often the folds have the same best inputs was not kept."
+            ),
+        )
     elif found.size:
         own = list(cv.path.order[: found.size])
         last = min(found.size, len(found.shares))
@@ -152,19 +160,13 @@ def _of_folds(found: Findings) -> Iterator[Remark]:
 
 def _of_search(found: Findings) -> Iterator[Remark]:
     converged = found.path["converged"].to_numpy(dtype=bool)
-    failed = [str(size) for size in np.flatnonzero(~converged)]
-    if failed:
-        yield Remark(
-            "look",
-            joined(
-                "Projections that did not converge, by size: ",
-                listing(failed),
-                ". Their submodels may be better than they look.",
-            ),
-        )
-    else:
+    if converged.all():  # those that did not are among the problems of the path
         yield Remark("fine", joined(f"All {len(converged)} projections converged."))
-    if converged[found.size] and not found.submodel.converged:
+    path, size = found.cv.path, found.size
+    if path.is_better(size):
+        for problem in found.submodel.problems:
+            yield Remark("look", escaped(f"The best submodel of size {size}: {problem}."))
+    elif converged[size] and not found.submodel.converged:
         yield Remark("look", joined("Not all clusters of the submodel converged."))
 
 

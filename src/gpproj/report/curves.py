@@ -48,14 +48,22 @@ def told(found: Findings, size: int) -> str:
     """Return the figures of a size in a sentence."""
     row = found.scores.loc[size]
     entered = f" (+ {cut(row['input'], LONGEST)})" if size else ""
+    if found.cv.path.is_better(size):
+        entered = f" ({cut(row['best_inputs'], LONGEST)})"
     words = [
         f"Size {size}{entered}: elpd {number(row['elpd'])}, "
         f"{apart(row['elpd_diff'], row['elpd_diff_se'])}",
         *(f"{one.label} {one.text(row[one.stat])}" for one in found.shown),
     ]
-    if size and found.shares is not None:
+    if size and found.shares is not None and not found.cv.path.is_better(size):
         words.append(f"agreement {percent(row['agreement'])}")
     return "; ".join(words)
+
+
+def in_order(found: Findings, stat: str) -> list[float]:
+    """Return a statistic of the first inputs that entered; nothing where the best are the same."""
+    own, along = found.scores[stat], found.in_order[stat]
+    return [] if own.equals(along) else along.tolist()
 
 
 def _drawn(found: Findings, stat: str, width: float, height: float, name: str) -> Markup:
@@ -63,7 +71,8 @@ def _drawn(found: Findings, stat: str, width: float, height: float, name: str) -
     values = table[stat].to_numpy(dtype=float)
     errors = np.nan_to_num(table[f"{stat}_diff_se"].to_numpy(dtype=float))
     level, spread = found.reference[stat], float(np.nan_to_num(found.reference[f"{stat}_se"]))
-    low, high = extent(values - errors, values + errors, [level - spread, level + spread])
+    lightly = in_order(found, stat)
+    low, high = extent(values - errors, values + errors, lightly, [level - spread, level + spread])
     ticks = ticks_of(low, high)
     left = room_for(ticks.labels) + 2.0 * GAP
     right = width - 2.0 * GAP
@@ -109,7 +118,10 @@ def _drawn(found: Findings, stat: str, width: float, height: float, name: str) -
             text((frame.left + frame.right) / 2.0, frame.bottom + below + 2.0, "size"),
         ]
         below += FONT
-    parts.append(curve(map(across, range(len(values))), map(up, values), "submodels"))
+    sizes = [across(size) for size in range(len(values))]
+    if lightly:
+        parts.append(curve(sizes, map(up, lightly), "in-order"))
+    parts.append(curve(sizes, map(up, values), "submodels"))
     parts += [
         _point(found, size, across(size), room, frame, up, values[size], errors[size])
         for size in range(len(values))

@@ -61,6 +61,17 @@ class Findings:
         """The search at each size."""
         return self.cv.path.summary()
 
+    @property
+    def exchanged(self) -> list[int]:
+        """Sizes whose best inputs are not the first ones that entered."""
+        path = self.cv.path
+        return [size for size in range(len(path)) if path.is_better(size)]
+
+    @cached_property
+    def in_order(self) -> pd.DataFrame:
+        """Statistics of the first inputs that entered, the best of their size or not."""
+        return self.cv.along_path().summary()
+
     @cached_property
     def shares(self) -> pd.DataFrame | None:
         """Share of the folds that have an input by each size; None if they did not search."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gpproj.plots.curves import SCORES
-from gpproj.report.answer import answer, counted, lost, procedure
+from gpproj.plots.curves import IN_ORDER, SCORES
+from gpproj.projection import CRITERIA
+from gpproj.report.answer import answer, counted, learning, lost, procedure
 from gpproj.report.concerns import Remark
-from gpproj.report.curves import score_curve, told
+from gpproj.report.curves import in_order, score_curve, told
 from gpproj.report.drawings import (
     POINTS,
     averaged,
@@ -76,10 +77,10 @@ def curves(found: Findings) -> Markup:
         score_figure(found, "elpd"),
         quiet(
             "The reference is the Gaussian process on all inputs, a submodel the one on some of "
-            "them that predicts most like it. Elpd: the sum over the rows of the "
-            f"{_density(found)} that was predicted for them while they were left out; larger is "
-            "better. Both models "
-            "predict the same rows, so that their difference is known better than either value. "
+            f"them that predicts most like it. Submodels were {learning(found)}. Elpd: the sum "
+            f"over the rows of the {_density(found)} that was predicted for them while they were "
+            "left out; larger is better. Both models predict the same rows, so that their "
+            "difference is known better than either value. "
             "Bars are standard errors of the difference, the band is that of the reference's own "
             "value. The suggested size is the first one whose bar reaches the dashed line."
         ),
@@ -117,6 +118,8 @@ def score_figure(found: Findings, stat: str) -> Markup:
         "submodels": "submodels ± s.e. of the difference",
         "reference": "reference ± s.e.",
     }
+    if in_order(found, stat):
+        keys["in-order"] = IN_ORDER
     legend = [
         tag("li", tag("span", class_=f"key {key}", aria_hidden="true"), words)
         for key, words in keys.items()
@@ -137,9 +140,12 @@ def ranking(found: Findings) -> Markup:
     agreement = ["Agreement"] if searched else []
     titles = [one.title for one in found.shown]
     head = ["Size", "Input added", "Elpd difference", "s.e.", *titles, *agreement]
+    own_inputs = found.cv.path.best_inputs(found.size)
     lines = []
     for size, row in found.scores.iterrows():
         entered = named(row.input) if size else _start(found)
+        if found.cv.path.is_better(size):
+            entered = joined(entered, " ", tag("span", "exchanged", class_="badge"))
         if size == found.suggested:
             entered = joined(entered, " ", tag("span", "suggested", class_="badge"))
         share = [percent(row.agreement) if size else ""] if searched else []
@@ -150,7 +156,7 @@ def ranking(found: Findings) -> Markup:
             *(one.text(row[one.stat]) for one in found.shown),
             *share,
         ]
-        lines.append(Line(size, cells, marked=0 < size <= found.size))
+        lines.append(Line(size, cells, marked=size > 0 and row.input in own_inputs))
     own = found.reference
     fits = [one.text(own[one.stat]) for one in found.shown]
     last = Line("all", ["reference", "", "", *fits, *([""] if searched else [])])
@@ -165,7 +171,46 @@ def ranking(found: Findings) -> Markup:
         "The inputs in the order they entered",
         table("Scores by size", head, lines, text=(1,), last=last),
         quiet(note),
+        *_exchanged(found),
     )
+
+
+def _exchanged(found: Findings) -> list[Markup]:
+    """Return the best inputs of sizes where they are not the first that entered, if there are."""
+    path, errors, along = found.cv.path, found.path, found.in_order
+    lines = []
+    for size in found.exchanged:
+        sets = (
+            ("best", path.best_inputs(size), errors.best_relative_error, found.scores),
+            ("entered first", path.order[:size], errors.relative_error, along),
+        )
+        lines += [
+            Line(
+                size,
+                [which, listing(list(inputs)), number(error[size], 3), number(own.elpd_diff[size])],
+                marked=size == found.size and which == "best",
+            )
+            for which, inputs, error, own in sets
+        ]
+    if not lines:
+        return []
+    folds = " Each search without some of the rows has best sets of its own."
+    return [
+        tag("h3", "Where the best inputs are not the first that entered"),
+        table(
+            "Best inputs by size",
+            ["Size", "Set", "Inputs", "Relative error", "Elpd difference"],
+            lines,
+            text=(1, 2),
+        ),
+        quiet(
+            "An input may be the best one alone and in no good pair. Where a set of the same size "
+            "was found that loses less, it has the place of the first inputs that entered, and all "
+            "scores of that size are its own. Relative error: the "
+            f"{CRITERIA[path.criterion].title}, one without inputs and zero with all of them."
+            + ("" if found.shares is None else folds)
+        ),
+    ]
 
 
 def _start(found: Findings) -> Markup:
@@ -347,7 +392,7 @@ def copies(found: Findings) -> Markup:
     """Return the tables as text."""
     tables = [
         to_copy("scores", "Scores by size", found.scores),
-        to_copy("path", "Projection errors by size", found.path),
+        to_copy("path", "Errors by size", found.path),
     ]
     if found.shares is not None:
         tables.append(to_copy("folds", "Shares of the searches, by size", found.shares))

@@ -16,6 +16,7 @@ from typing import Any
 from gpproj import store
 from gpproj.reference.sampling import check_count
 from gpproj.report import sections
+from gpproj.report.answer import learning
 from gpproj.report.concerns import remarks
 from gpproj.report.findings import Findings, findings_of
 from gpproj.report.markup import Markup, joined, tag
@@ -145,8 +146,8 @@ def provenance(found: Findings, seed: int | None) -> dict[str, str]:
     reference, path = found.cv.reference, found.cv.path
     inducing = reference.problem.inducing
     sampled = reference.draws.count > 1
-    learned = path.learn.replace("_", " ")
-    clusters = "" if path.clusters is None else f", clusters: {path.clusters}"
+    names = f"learn={path.learn!r}, criterion={path.criterion!r}"
+    clusters = "" if path.clusters is None else f", clusters={path.clusters!r}"
     left_out = "rows" if found.cv.method == "loo" else "folds"
     packages = ["numpy", "scipy", *(("nutpie", "arviz") if sampled else ())]
     return {
@@ -154,7 +155,7 @@ def provenance(found: Findings, seed: int | None) -> dict[str, str]:
         "Seed": "not given" if seed is None else str(seed),
         "Reference": repr(reference),
         **({} if inducing is None else {"Inducing points": f"{inducing.count}, {inducing.method}"}),
-        "Submodels": f"learned by {learned}{clusters}",
+        "Submodels": f"{learning(found)} ({names}{clusters})",
         "Validation": f"{found.cv.method}, search {found.cv.search}, {found.folds} {left_out}",
         # Looked up, not imported: the door is below this room and always loaded before it.
         "gpproj": sys.modules["gpproj"].__version__,
