@@ -130,3 +130,11 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Data]] = {
         replicates,
     )
 }
+
+
+def with_decoys(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+    """Return inputs with noisy copies of six of them, and six columns of noise."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    copied = Z[:, rng.integers(X.shape[1], size=6)]
+    copies = 0.8 * copied + 0.6 * rng.normal(size=copied.shape)
+    return np.c_[X, copies, rng.normal(size=copies.shape)]

@@ -16,7 +16,6 @@ splits finish; those that are there are not done again. Needs the data folder in
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 import warnings
@@ -32,6 +31,9 @@ import pandas as pd
 import gpproj
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
+import families
+
 RESULTS = HERE / "objectives.csv"
 SIZES = (1, 2, 3, 4, 6)
 SIMULATED = {"train": 100, "test": 500, "inputs": 10, "sizes": 4}
@@ -66,32 +68,17 @@ COLUMNS = ["data", "split", "searched", "learned", "size", "mlpd", "error"]
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def families() -> dict[str, object]:
-    """Return the simulated families of the benchmarks."""
-    file = HERE.parents[1] / "benchmarks" / "families.py"
-    spec = importlib.util.spec_from_file_location("families", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["families"] = module
-    spec.loader.exec_module(module)
-    return dict(module.FAMILIES)
-
-
 def split_of(name: str, seed: int) -> Rows:
     """Return training and test rows of one split."""
     rng = np.random.default_rng([seed, 20])
     if name not in TRAIN and name.rstrip("+") not in TRAIN:
         n, more = SIMULATED["train"], SIMULATED["test"]
-        X, y, _ = families()[name](rng, n + more, SIMULATED["inputs"])  # type: ignore[operator]
+        X, y, _ = families.FAMILIES[name](rng, n + more, SIMULATED["inputs"])
         return X[:n], y[:n], X[n:], y[n:]
     table, target = getattr(gpproj.datasets, name.rstrip("+"))()
     X, y = table.to_numpy(dtype=float), np.asarray(target, dtype=float)
     if name.endswith("+"):
-        Z = (X - X.mean(axis=0)) / X.std(axis=0)
-        copied = Z[:, rng.integers(X.shape[1], size=6)]
-        copies = 0.8 * copied + 0.6 * rng.normal(size=copied.shape)
-        X = np.c_[X, copies, rng.normal(size=copies.shape)]
+        X = families.with_decoys(rng, X)
     rows, n = rng.permutation(len(y)), TRAIN[name.rstrip("+")]
     train, test = rows[:n], rows[n : n + 1000]
     return X[train], y[train], X[test], y[test]
@@ -107,7 +94,7 @@ def study(name: str, seed: int) -> pd.DataFrame:
         density = float(np.mean(model.log_density(X_test, y_test)))
         return density, float(np.sqrt(np.mean(misses**2)) / np.std(y_test))
 
-    most = SIMULATED["sizes"] if name in families() else min(max(SIZES), X.shape[1])
+    most = SIMULATED["sizes"] if name in families.FAMILIES else min(max(SIZES), X.shape[1])
     rows = [(name, seed, "", "reference", X.shape[1], *scores(reference))]
     known: dict[tuple[str, ...], list[tuple[str, float, float]]] = {}
     for searched, settings in SEARCHES.items():
@@ -132,7 +119,7 @@ def quiet(name: str, seed: int) -> pd.DataFrame:
 
 def run(names: list[str], splits: int, jobs: int) -> None:
     """Add the splits that are missing to the results."""
-    names = list(families()) if names == ["simulated"] else names
+    names = list(families.FAMILIES) if names == ["simulated"] else names
     done = set()
     if RESULTS.exists():
         done = set(pd.read_csv(RESULTS)[["data", "split"]].itertuples(index=False, name=None))
