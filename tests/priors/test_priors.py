@@ -17,14 +17,16 @@ from gpproj.priors import (
     LogNormal,
     LogUniform,
     Scales,
+    around_reference,
     bounds,
     prior_of,
     scales,
     weak,
 )
-from gpproj.projection import family_of, project_positions
+from gpproj.projection import OBJECTIVES, family_of, mask_of, projector_of
+from gpproj.projection.family import null_family
 from gpproj.projection.goal import Goal
-from gpproj.projection.objective import posterior_divergence
+from gpproj.projection.starts import usual_starts
 
 KERNEL = Constant() + SquaredExponential() + Linear()
 
@@ -329,50 +331,181 @@ def ref():
     return gpproj.fit(X, y)
 
 
-def test_no_prior_is_the_plain_projection(ref):
-    found = project_positions(ref, family_of(ref), (0, 1))
-    mask = np.array([[True, True, False, False]])
-    value, gradient = posterior_divergence(
-        ref.target, found.kernel, found.parameters[None, :], mask
-    )
+MINIMISED = {"loo": ("loo_divergence", 1.0), "projection": ("posterior_kl", 0.5)}
+"""The figure that each way to learn minimises, over its objective."""
+
+both = pytest.mark.parametrize("learn", MINIMISED)
+
+
+def objective_at(ref, learn, found):
+    """Value and gradient where a projection ended, without any prior."""
+    objective = OBJECTIVES[learn]
+    at = found.kernel, found.parameters[None, :], found.active[None, :]
+    return objective.value(objective.compared_with(ref.target), *at)
+
+
+@both
+def test_no_prior_is_the_plain_projection(ref, learn):
+    (found,) = projector_of(ref, learn, prior=None).project([mask_of([0, 1], 4)], check=True)
+    value, gradient = objective_at(ref, learn, found)
     assert found.value == pytest.approx(value[0], rel=1e-12)
-    assert found.posterior_kl == pytest.approx(0.5 * value[0], rel=1e-12)
     assert np.abs(gradient).max() < 1e-2
-    assert gpproj.project(ref, [0, 1], prior=None).posterior_kl == found.posterior_kl
+    figure, share = MINIMISED[learn]
+    sub = gpproj.project(ref, [0, 1], learn, prior=None)
+    assert getattr(sub, figure) == pytest.approx(share * value[0], rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("learn", "prior"), [("projection", "weak"), ("loo", "weak"), ("loo", "reference")]
+)
 @pytest.mark.parametrize("inputs", [(0,), (0, 1), (1, 2, 3)])
-def test_a_prior_trades_divergence_for_density(ref, inputs):
-    mask = np.isin(np.arange(4), inputs)[None, :]
-    plain = project_positions(ref, family_of(ref), inputs)
-    family = family_of(ref, prior="weak")
-    weighed = project_positions(ref, family, inputs)
-    assert weighed.posterior_kl >= plain.posterior_kl
-    value, _ = Goal(ref.target, family, mask)(
-        np.stack([weighed.parameters, plain.parameters]), np.array([0, 0])
-    )
-    assert value[0] < value[1]
+def test_a_prior_trades_divergence_for_density(ref, inputs, learn, prior):
+    mask = mask_of(inputs, 4)
+    (plain,) = projector_of(ref, learn, prior=None).project([mask])
+    own = projector_of(ref, learn, prior=prior)
+    (weighed,) = own.project([mask], check=True)
+    ends = np.stack([weighed.parameters, plain.parameters])
+    value, _ = Goal(ref.target, own.family, mask[None, :], own.learn)(ends, np.array([0, 0]))
+    assert value[0] <= value[1]
     assert weighed.value == pytest.approx(value[0], rel=1e-12)
-    # E itself, without the prior that was minimised with it
-    alone = posterior_divergence(ref.target, weighed.kernel, weighed.parameters[None, :], mask)
-    assert weighed.posterior_kl == pytest.approx(0.5 * alone.value[0], rel=1e-9)
-    sub = gpproj.project(ref, inputs, prior="weak")
-    assert sub.posterior_kl == weighed.posterior_kl
-    assert gpproj.project(ref, inputs).posterior_kl == weighed.posterior_kl
+    # The objective itself, without the prior that was minimised with it.
+    alone = objective_at(ref, learn, weighed).value[0]
+    assert alone >= plain.value - 1e-6
+    cost = own.family.log_prior(weighed.parameters[None, :], mask[None, :]).value[0]
+    assert weighed.value == pytest.approx(alone - own.learn.prior_weight * cost, rel=1e-9)
+    figure, share = MINIMISED[learn]
+    sub = gpproj.project(ref, inputs, learn, prior=prior)
+    assert getattr(sub, figure) == pytest.approx(share * alone, rel=1e-9)
+    assert own.learn.prior == {"loo": "reference", "projection": "weak"}[learn]
 
 
-def test_the_gradient_of_a_projection_with_a_prior(ref):
-    family = family_of(ref, prior={"lengthscale": InverseGamma(2.0, 3.0)})
-    objective = Goal(ref.target, family, np.array([[True, False, True, True]]))
-    x = family.starts(np.array([True, False, True, True]))[0]
+@both
+def test_the_gradient_of_a_projection_with_a_prior(ref, learn):
+    mask = np.array([True, False, True, True])
+    own = projector_of(ref, learn, prior={"lengthscale": InverseGamma(2.0, 3.0)})
+    objective = Goal(ref.target, own.family, mask[None, :], own.learn)
+    x = usual_starts(own.family, mask).parameters[0]
     _, gradient = objective(x[None, :], np.array([0]))
     expected = differences(lambda x: objective(x[None, :], np.array([0]))[0][0], x)
     np.testing.assert_allclose(gradient[0], expected, rtol=1e-4, atol=1e-4)
     assert gradient[0, 3] == 0.0
 
 
-def test_a_projection_keeps_to_a_flat_prior(ref):
-    sub = gpproj.project(ref, [0, 1], prior={"lengthscale": LogUniform(1.2, 1.5)})
+@both
+def test_a_projection_keeps_to_a_flat_prior(ref, learn):
+    sub = gpproj.project(ref, [0, 1], learn, prior={"lengthscale": LogUniform(1.2, 1.5)})
     assert np.all((sub.kernel.right.lengthscales > 1.19) & (sub.kernel.right.lengthscales < 1.51))
-    free = gpproj.project(ref, [0, 1], prior=None).kernel.right.lengthscales
+    free = gpproj.project(ref, [0, 1], learn, prior=None).kernel.right.lengthscales
     assert free.max() > 1.51
+
+
+# The prior around a reference
+
+
+@pytest.fixture
+def around():
+    """Weak medians of a kernel's parameters, and a reference that is more extreme or less."""
+    rng = np.random.default_rng(7)
+    joint = prior_of("weak", KERNEL, units(rng), ("extra_variance",))
+    middle = np.log([getattr(term, "median", 1.0) for term in joint.terms]) + joint.log_units
+    known = middle[:-1] + np.array([0.5, -0.5, 2.0, -2.0, 0.0, 1.0, -1.0, 3.0])
+    return around_reference(joint, known), joint, middle, known
+
+
+EVERYTHING = np.ones((1, 3), dtype=bool)
+
+
+def test_around_a_reference_nothing_costs_between_the_median_and_its_value(around):
+    prior, _, middle, known = around
+    for share in (0.0, 0.3, 1.0):
+        between = np.append(middle[:-1] + share * (known - middle[:-1]), 55.0)
+        found = prior(between[None, :], EVERYTHING)
+        assert found.value[0] == pytest.approx(0.0, abs=1e-24)
+        np.testing.assert_allclose(found.gradient, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_beyond_either_it_is_log_normal_around_the_nearer_end(around, place, side):
+    prior, joint, middle, known = around
+    ends = (middle[place], known[place])
+    end, sigma = (min(ends) if side < 0 else max(ends)), joint.terms[place].sigma
+    at = middle.copy()
+    at[place] = end + side * 1.7
+    found = prior(at[None, :], EVERYTHING)
+    expected, slope = LogNormal(1.0, sigma).log_ratio(np.array([side * 1.7]))
+    assert found.value[0] == pytest.approx(expected[0], rel=1e-12)
+    assert found.gradient[0, place] == pytest.approx(slope[0], rel=1e-12)
+    assert not np.delete(found.gradient[0], place).any()
+
+
+def test_the_gradient_of_the_prior_around_a_reference(around):
+    prior, _, middle, _ = around
+    rng = np.random.default_rng(8)
+    mask = np.array([[True, True, True], [False, True, True]])
+    parameters = middle + 4.0 * rng.standard_normal((2, middle.size))
+    found = prior(parameters, mask)
+    for lane in range(2):
+
+        def value(x, own=mask[lane : lane + 1]):
+            return prior(x[None, :], own).value[0]
+
+        expected = differences(value, parameters[lane])
+        np.testing.assert_allclose(found.gradient[lane], expected, rtol=1e-6, atol=1e-8)
+    assert np.count_nonzero(found.gradient) > 6
+    # Length-scale and slope of the input that is out do not count, and neither does what is flat.
+    assert not found.gradient[1, [2, 5]].any()
+    assert not found.gradient[:, -1].any()
+    assert np.all(np.isinf(prior.bounds.lower) & np.isinf(prior.bounds.upper))
+
+
+def test_without_a_reference_it_is_the_weak_prior(around):
+    _, joint, middle, _ = around
+    prior = around_reference(joint, None)
+    parameters = middle + np.random.default_rng(9).standard_normal((5, middle.size))
+    mask = np.ones((5, 3), dtype=bool)
+    found, expected = prior(parameters, mask), joint(parameters, mask)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-12)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_the_reference_of_a_family_costs_nothing(ref):
+    family = family_of(ref, prior="reference")
+    at = family.at(family.known, 0.0)[None, :]
+    everything = np.ones((1, 4), dtype=bool)
+    assert family.log_prior(at, everything).value[0] == 0.0
+    assert family_of(ref, prior="weak").log_prior(at, everything).value[0] < -0.1
+    # Beyond the reference's fastest input is beyond what anybody knows.
+    fast = 2 + int(np.argmin(family.known[2:]))
+    at[0, fast] -= 1.0
+    assert family.log_prior(at, everything).value[0] == pytest.approx(-1.0 / 6.0)  # sigma^2 is 3
+    lower, upper = family.bounds
+    plain = family_of(ref, prior=None).bounds
+    np.testing.assert_array_equal(lower, plain.lower)
+    np.testing.assert_array_equal(upper, plain.upper)
+
+
+def test_priors_around_other_references_have_other_names(ref):
+    family = family_of(ref, prior="reference")
+    again = family_of(ref, prior="reference")
+    assert repr(family.log_prior) == repr(again.log_prior)
+    assert repr(family.log_prior) != repr(
+        around_reference(
+            prior_of("weak", family.kernel, family.units, ("extra_variance",)), family.known - 3.0
+        )
+    )
+    # A null model has no reference's values: its constant has the weak prior.
+    null = null_family(family)
+    parameters = np.array([[4.0, 0.0]])
+    expected = prior_of("weak", null.kernel, null.units, ("extra_variance",))
+    nothing = np.zeros((1, 4), dtype=bool)
+    assert null.log_prior(parameters, nothing).value[0] == pytest.approx(
+        expected(parameters, nothing).value[0], rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("prior", ["reference", "auto"])
+def test_only_submodels_have_a_prior_around_their_reference(prior):
+    X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 0.5, 2.0, 1.5, 3.0])
+    with pytest.raises(ValueError, match=f"prior must be .*'{prior}'"):
+        gpproj.fit(X, y, prior=prior)

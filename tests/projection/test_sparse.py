@@ -13,14 +13,23 @@ from gpproj.inference import Inducing, features
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import LowRankCovariance, like
-from gpproj.projection import dense, sparse
-from gpproj.projection.objective import posterior_divergence, projection_error, relevance_slopes
-from gpproj.reference import Target
+from gpproj.projection import CRITERIA, OBJECTIVES, dense, sparse
+from gpproj.projection.objective import left_out_means, posterior_divergence
+from gpproj.reference import LeftOut, Target
 
 PAPER = Constant() + SquaredExponential()
 KERNELS = [PAPER, Matern32(1.3, 0.7) + Linear(0.4)]
 MASKS = np.array([[True, True, True], [True, False, True], [False, True, False]])
 N, D, M = 30, 3, 8
+
+projection_error = CRITERIA["projection_error"]
+objectives = pytest.mark.parametrize("learn", OBJECTIVES)
+kernels = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+
+
+def value_of(learn, target, kernel, parameters, masks):
+    objective = OBJECTIVES[learn]
+    return objective.value(objective.compared_with(target), kernel, parameters, masks)
 
 
 def make_target(xp=np, silent=True, seed=2):
@@ -38,7 +47,17 @@ def make_target(xp=np, silent=True, seed=2):
     inducing = Inducing(X[:M, :], "fitc", "greedy", True, PAPER, X)
     arrays = (xp.asarray(one) for one in (np.sin(rng.standard_normal(N)), tau, nu))
     mean, tau, nu = arrays
-    return Target(X, mean, cov, tau, nu, 1e-3, inducing)
+    shared = {"X": X, "site_shift": nu, "nugget": 1e-3, "inducing": inducing}
+    faint = xp.where(tau > 0.0, tau, xp.full_like(tau, 1e-3))
+    left_out = LeftOut(
+        **shared,
+        site_precision=faint,
+        mean=xp.asarray(rng.standard_normal(N)),
+        variance=xp.asarray(rng.uniform(0.1, 0.5, N)),
+        count=xp.asarray(rng.integers(1, 3, N).astype(float)),
+        latent=xp.asarray((np.arange(N) % 2).astype(float)),
+    )
+    return Target(**shared, site_precision=tau, latent_mean=mean, latent_cov=cov, left_out=left_out)
 
 
 def parameters_of(kernel):
@@ -53,14 +72,19 @@ def gaussian_kl(mu, S, mean, C):
     return 0.5 * (trace + np.linalg.slogdet(C)[1] - np.linalg.slogdet(S)[1])
 
 
-def explicit(target, kernel, theta, mask):
-    """The posterior's and the predictive divergence by whole matrices."""
+def prior_by_hand(target, kernel, theta, mask):
+    """Q and the whole prior, as matrices."""
     K = kernel.evaluate(theta[None, :-1], target.X, mask[None]).value[0]
     block = K[:M, :M]
     jitter = features.JITTER * (np.mean(np.diag(block)) - np.mean(block))
     inner = block + (jitter + features.ROUNDING * np.mean(np.diag(block))) * np.eye(M)
     Q = K[:, :M] @ np.linalg.solve(inner, K[:M])
-    prior = Q + np.diag(np.diag(K - Q) + np.exp(theta[-1]) + target.nugget)
+    return Q, Q + np.diag(np.diag(K - Q) + np.exp(theta[-1]) + target.nugget)
+
+
+def explicit(target, kernel, theta, mask):
+    """The posterior's and the predictive divergence by whole matrices."""
+    Q, prior = prior_by_hand(target, kernel, theta, mask)
     S = target.latent_cov.dense()
     precision = np.linalg.inv(prior) + np.diag(target.site_precision)
     C = np.linalg.inv(precision)
@@ -72,7 +96,7 @@ def explicit(target, kernel, theta, mask):
     return 2.0 * posterior, predictive
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@kernels
 def test_divergences_against_explicit_gaussians(kernel):
     target, parameters = make_target(), parameters_of(kernel)
     expected = [explicit(target, kernel, *one) for one in zip(parameters, MASKS, strict=True)]
@@ -82,45 +106,69 @@ def test_divergences_against_explicit_gaussians(kernel):
     np.testing.assert_allclose(errors, [one[1] for one in expected], rtol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@pytest.mark.parametrize("objective", [sparse.posterior_divergence, sparse.negative_evidence])
-def test_gradients_against_differences(objective, kernel):
+@kernels
+def test_single_rows_against_explicit_conditioning(kernel):
     target, parameters = make_target(), parameters_of(kernel)
-    gradient = objective(target, kernel, parameters, MASKS).gradient
+    held = target.left_out
+    means = left_out_means(target, kernel, parameters, MASKS)
+    values = value_of("loo", target, kernel, parameters, MASKS).value
+    figures = CRITERIA["loo_divergence"](target, kernel, parameters, MASKS)
+    np.testing.assert_allclose(figures, values, rtol=1e-10)
+    t, V = held.site_shift / held.site_precision, np.diag(1.0 / held.site_precision)
+    for lane, mask in enumerate(MASKS):
+        _, prior = prior_by_hand(held, kernel, parameters[lane], mask)
+        total = 0.0
+        for row in range(N):
+            rest = np.delete(np.arange(N), row)
+            gain = np.linalg.solve((prior + V)[np.ix_(rest, rest)], prior[rest, row])
+            mean, variance = gain @ t[rest], prior[row, row] - gain @ prior[rest, row]
+            variance += (1.0 - held.latent[row]) * V[row, row]
+            assert means[lane, row] == pytest.approx(mean, rel=1e-6, abs=1e-8)
+            spread = (held.variance[row] + (held.mean[row] - mean) ** 2) / variance
+            total += 0.5 * held.count[row] * (spread - 1 - np.log(held.variance[row] / variance))
+        assert values[lane] == pytest.approx(total, rel=1e-7)
+
+
+@kernels
+@objectives
+def test_gradients_against_differences(learn, kernel):
+    target, parameters = make_target(), parameters_of(kernel)
+    gradient = value_of(learn, target, kernel, parameters, MASKS).gradient
     for j in range(parameters.shape[1]):
         step = 1e-5 * (np.arange(parameters.shape[1]) == j)
-        up, down = (objective(target, kernel, parameters + s, MASKS).value for s in (step, -step))
+        up, down = (
+            value_of(learn, target, kernel, parameters + one, MASKS).value for one in (step, -step)
+        )
         np.testing.assert_allclose(gradient[:, j], (up - down) / 2e-5, rtol=1e-5, atol=1e-4)
 
 
-def test_slopes_of_inputs_that_are_out_are_limits_of_small_relevances():
+@objectives
+def test_slopes_of_inputs_that_are_out_are_limits_of_small_relevances(learn):
     target, parameters = make_target(), parameters_of(PAPER)[1:2]
-    slopes = relevance_slopes(target, PAPER, parameters, MASKS[1:2])
+    slopes = OBJECTIVES[learn].relevance_slopes(target, PAPER, parameters, MASKS[1:2])
     relevance = 1e-6
     entering = parameters.copy()
     entering[0, 2 + 1] = -0.5 * np.log(relevance)  # the length-scale of the second input
     ends = [
-        posterior_divergence(target, PAPER, one, mask).value[0]
+        value_of(learn, target, PAPER, one, mask).value[0]
         for one, mask in ((parameters, MASKS[1:2]), (entering, MASKS[:1]))
     ]
     assert slopes[0, 1] == pytest.approx((ends[1] - ends[0]) / relevance, rel=1e-3)
 
 
-def test_blocks_and_other_libraries_change_nothing(monkeypatch):
+@objectives
+def test_blocks_and_other_libraries_change_nothing(learn, monkeypatch):
     parameters = parameters_of(PAPER)
     here, there = make_target(), make_target(array_api_strict)
-    one = sparse.posterior_divergence(here, PAPER, parameters, MASKS)
-    other = sparse.posterior_divergence(there, PAPER, parameters, MASKS)
+    one, other = (value_of(learn, own, PAPER, parameters, MASKS) for own in (here, there))
     np.testing.assert_allclose(other.value, one.value, rtol=1e-9)
     np.testing.assert_allclose(other.gradient, one.gradient, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(
-        projection_error(there, PAPER, parameters, MASKS),
-        projection_error(here, PAPER, parameters, MASKS),
-        rtol=1e-7,
-    )
+    for figure in (*CRITERIA.values(), left_out_means):
+        found, expected = (figure(own, PAPER, parameters, MASKS) for own in (there, here))
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     monkeypatch.setattr(features, "BLOCK", 7)
     monkeypatch.setattr(features, "KEPT_NUMBERS", 0)
-    again = sparse.posterior_divergence(here, PAPER, parameters, MASKS)
+    again = value_of(learn, here, PAPER, parameters, MASKS)
     np.testing.assert_allclose(again.value, one.value, rtol=1e-11)
     np.testing.assert_allclose(again.gradient, one.gradient, rtol=1e-7, atol=1e-8)
 
@@ -137,8 +185,8 @@ def whole(data):
     return gpproj.fit(*data)
 
 
-@pytest.mark.parametrize("method", ["vfe", "fitc"])
-def test_all_rows_as_inducing_points_give_the_exact_search(data, whole, method):
+@pytest.mark.parametrize(("method", "learn"), [("vfe", "loo"), ("fitc", "projection")])
+def test_all_rows_as_inducing_points_give_the_exact_search(data, whole, method, learn):
     X, y = data
     few = gpproj.condition(
         X,
@@ -155,7 +203,7 @@ def test_all_rows_as_inducing_points_give_the_exact_search(data, whole, method):
     one = dense.posterior_divergence(exact.target, PAPER, parameters, masks)
     other = sparse.posterior_divergence(few.target, PAPER, parameters, masks)
     np.testing.assert_allclose(other.value, one.value, rtol=1e-6)
-    paths = [gpproj.forward_search(ref, progress=False) for ref in (exact, few)]
+    paths = [gpproj.forward_search(ref, learn=learn, progress=False) for ref in (exact, few)]
     assert paths[0].order == paths[1].order
     np.testing.assert_allclose(paths[1].errors, paths[0].errors, rtol=1e-6, atol=1e-4)
     new = np.random.default_rng(1).standard_normal((5, 4))
