@@ -15,12 +15,9 @@ from gpproj.likelihoods import Gaussian
 from gpproj.linalg import replays as recording
 from gpproj.linalg import room_for
 from gpproj.linalg.arrays import SHARE
-from gpproj.projection import family_of
-from gpproj.projection.objective import (
-    negative_evidence,
-    posterior_divergence,
-    projection_error,
-)
+from gpproj.projection import CRITERIA, OBJECTIVES, family_of
+from gpproj.projection.objective import left_out_means, posterior_divergence
+from gpproj.projection.starts import usual_starts
 from gpproj.reference import Draws
 
 torch = pytest.importorskip("torch")
@@ -58,7 +55,7 @@ def candidates(reference, lanes, seed=0):
     masks = rng.random((lanes, INPUTS)) < 0.5
     masks[:, 0] = True
     family = family_of(reference)
-    starts = np.stack([family.starts(mask)[0] for mask in masks])
+    starts = np.stack([usual_starts(family, mask).parameters[0] for mask in masks])
     return family.kernel, starts + 0.3 * rng.standard_normal(starts.shape), masks
 
 
@@ -71,15 +68,32 @@ def agree(found, expected):
     close(found.gradient, expected.gradient)
 
 
-@pytest.mark.parametrize("objective", [posterior_divergence, negative_evidence])
-def test_values_and_gradients_are_those_of_the_processor(pair, objective):
+def value_of(learn, target, *at):
+    objective = OBJECTIVES[learn]
+    return objective.value(objective.compared_with(target), *at)
+
+
+objectives = pytest.mark.parametrize("learn", OBJECTIVES)
+both = pytest.mark.parametrize("learn", ["loo", "projection"])
+
+
+@objectives
+def test_values_and_gradients_are_those_of_the_processor(pair, learn):
     at = candidates(pair.here, 9)
-    agree(objective(pair.there.target, *at), objective(pair.here.target, *at))
+    agree(value_of(learn, pair.there.target, *at), value_of(learn, pair.here.target, *at))
 
 
-def test_searches_find_what_the_processor_finds(pair):
+@pytest.mark.parametrize("measure", [*CRITERIA.values(), left_out_means])
+def test_errors_and_predictions_are_those_of_the_processor(pair, measure):
+    at = candidates(pair.here, 9)
+    close(measure(pair.there.target, *at), measure(pair.here.target, *at))
+
+
+@both
+def test_searches_find_what_the_processor_finds(pair, learn):
     found, expected = (
-        gpproj.forward_search(one, 4, progress=False) for one in (pair.there, pair.here)
+        gpproj.forward_search(one, 4, learn=learn, progress=False)
+        for one in (pair.there, pair.here)
     )
     assert found.order == expected.order
     away = np.abs(found.errors - expected.errors).max()
@@ -110,19 +124,23 @@ def test_predictions_come_back_where_their_inputs_are(pair, gpu):
         close(density.cpu().numpy(), expected.log_density(pair.X, pair.y), 1e-5)
 
 
+RECORDED = {"loo": "loo_divergence", "projection": "projection_error"}
+
+
+@pytest.mark.parametrize("learn", RECORDED)
 @pytest.mark.parametrize("lanes", [1, 3, 9, 10, 33])
-def test_recorded_evaluations_are_those_that_are_not(exact, lanes):
+def test_recorded_evaluations_are_those_that_are_not(exact, lanes, learn):
     target = gpproj.condition(
         exact.X, exact.y, exact.here.kernel, Gaussian(0.1), standardize=True, device="cuda"
     ).target
     for seed in range(MANY_CALLS):
         at = candidates(exact.here, lanes, seed)
-        agree(posterior_divergence(target, *at), posterior_divergence(exact.here.target, *at))
-        close(projection_error(target, *at), projection_error(exact.here.target, *at))
-    assert {key[1] for key in target.replays._recorded} == {
-        next(size for size in recording.SIZES if size >= lanes)
-    }
-    assert len(target.replays._recorded) == 2
+        agree(value_of(learn, target, *at), value_of(learn, exact.here.target, *at))
+        error = CRITERIA[RECORDED[learn]]
+        close(error(target, *at), error(exact.here.target, *at))
+    recorded = OBJECTIVES[learn].compared_with(target).replays._recorded
+    assert {key[1] for key in recorded} == {next(size for size in recording.SIZES if size >= lanes)}
+    assert len(recorded) == 2
 
 
 def test_recordings_of_several_sizes_do_not_disturb_each_other(exact):
@@ -138,22 +156,28 @@ def test_recordings_of_several_sizes_do_not_disturb_each_other(exact):
     assert len(target.replays._recorded) >= len(sizes)
 
 
-def test_clusters_in_one_batch_are_those_of_the_processor(exact):
+@both
+def test_clusters_in_one_batch_are_those_of_the_processor(exact, learn):
     logs = exact.here.draws.parameters + np.linspace(-0.2, 0.2, 6)[:, None]
     there, here = (replace(one, draws=Draws.equal(logs)) for one in (exact.there, exact.here))
     for inputs in (["a", "b"], ["a", "b", "c"], []):
-        found, expected = (gpproj.project(one, inputs, clusters="draws") for one in (there, here))
-        assert found.projection_error == pytest.approx(expected.projection_error, rel=1e-5)
+        found, expected = (
+            gpproj.project(one, inputs, learn, clusters="draws") for one in (there, here)
+        )
+        for figure in ("projection_error", "loo_divergence"):
+            assert getattr(found, figure) == pytest.approx(getattr(expected, figure), rel=1e-4)
         close(found.log_density(exact.X, exact.y), expected.log_density(exact.X, exact.y), 1e-4)
     (batch,) = there.kept.values()
-    assert batch.targets.replays._recorded
+    held = batch.targets.left_out if learn == "loo" else batch.targets
+    assert held.replays._recorded
 
 
-def test_several_references_in_one_batch_are_those_of_the_processor(gpu):
+@both
+def test_several_references_in_one_batch_are_those_of_the_processor(gpu, learn):
     pairs = [make_pair(gpu, "auto", seed=seed) for seed in range(3)]
-    found = gpproj.leave_input_out([one.there for one in pairs])
-    expected = np.stack([gpproj.leave_input_out(one.here) for one in pairs])
-    close(found.to_numpy(), expected, 1e-5)
+    found = gpproj.leave_input_out([one.there for one in pairs], learn=learn)
+    expected = np.stack([gpproj.leave_input_out(one.here, learn=learn) for one in pairs])
+    close(found.to_numpy(), expected, 1e-4)
 
 
 def test_what_was_returned_is_not_written_to_again(gpu):

@@ -18,8 +18,8 @@ from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.projection import clusters as clusters_module
 from gpproj.projection import goal as goal_module
-from gpproj.projection import solve
-from gpproj.reference import Companies, Draws, lanes, running
+from gpproj.projection.projector import Projector
+from gpproj.reference import Draws, Groups, Target, lanes, running
 from gpproj.validation.keeping import Keeper
 
 torch = pytest.importorskip("torch")
@@ -71,17 +71,20 @@ def counted(monkeypatch, name="begin"):
     return batches
 
 
-@pytest.mark.parametrize("prior", [None, "weak"])
-def test_several_references_are_left_inputs_out_of_in_one_batch(prior, monkeypatch):
-    here = [gpproj.leave_input_out(made(seed, None), prior=prior) for seed in range(3)]
+@pytest.mark.parametrize(
+    ("learn", "prior"), [("loo", "auto"), ("loo", None), ("projection", "weak")]
+)
+def test_several_references_are_left_inputs_out_of_in_one_batch(learn, prior, monkeypatch):
+    left_out = partial(gpproj.leave_input_out, learn=learn, prior=prior)
+    here = [left_out(made(seed, None)) for seed in range(3)]
     references = [made(seed, "cpu") for seed in range(3)]
     batches = counted(monkeypatch)
-    gpproj.leave_input_out(references[0], prior=prior)
+    left_out(references[0])
     (alone,) = batches
-    there = gpproj.leave_input_out(references, prior=prior)
+    there = left_out(references)
     assert batches == [alone, 3 * alone]
     assert there.columns.tolist() == list("abcd")
-    close(there.to_numpy(), np.stack(here), 1e-5)
+    close(there.to_numpy(), np.stack(here), 1e-4)
 
 
 def test_too_many_references_go_into_several_batches(monkeypatch):
@@ -193,36 +196,47 @@ def test_clusters_of_several_references_go_into_one_batch(monkeypatch):
     close(np.stack(found), np.stack(expected), 1e-4)
 
 
-def test_companies_are_found_again(monkeypatch):
-    references = [made(seed, "cpu") for seed in range(3)]
-    companies, built = Companies(), []
-    plain = lanes._company
-    monkeypatch.setattr(lanes, "_company", lambda members: built.append(1) or plain(members))
-    targets = [one.target for one in references]
-    first = companies.of(targets, [2, 1, 3])
+def test_groups_are_found_again():
+    targets = [made(seed, "cpu").target for seed in range(3)]
+    groups = Groups()
+    first = groups.of(targets, [2, 1, 3])
     assert first.owner.tolist() == [0, 0, 1, 2, 2, 2]
-    fewer = companies.of([targets[2], targets[0]], [1, 2])
+    fewer = groups.of([targets[2], targets[0]], [1, 2])
     assert fewer.owner.tolist() == [2, 0, 0]
-    assert fewer.replays is first.replays
-    twice = companies.of([first.at(np.array([5, 0])), targets[1]], [2, 1])
-    assert twice.owner.tolist() == [2, 0, 3]
-    assert len(built) == 2
-    np.testing.assert_array_equal(twice.each.root[2], targets[2].root)
+    assert fewer.group is first.group
+    twice = groups.of([first.at(np.array([5, 0])), targets[1]], [2, 1])
+    assert twice.owner.tolist() == [2, 0, 1]
+    assert twice.group is first.group
+    np.testing.assert_array_equal(twice.group.each.root[2], targets[2].root)
+    assert first.left_out.group is fewer.left_out.group
     for seed in range(lanes.REMEMBERED):
-        companies.of([targets[0], made(seed, "cpu").target], [1, 1])
-    assert companies.of(targets, [1, 1, 1]).replays is not first.replays  # forgotten
+        groups.of([targets[0], made(seed, "cpu").target], [1, 1])
+    assert groups.of(targets, [1, 1, 1]).group is not first.group  # forgotten
 
 
-def test_large_companies_are_not_kept_beside_others(monkeypatch):
+def test_lanes_have_the_arrays_of_their_own_target():
+    targets = [made(seed, "cpu").target for seed in range(3)]
+    several = Groups().of(targets, [1, 2, 1]).at(np.array([3, 0, 1]))
+    own = several.take(torch.asarray(several.owner))
+    rows = several.left_out.take(torch.asarray(several.owner))
+    for lane, member in enumerate((2, 0, 1)):
+        target = targets[member]
+        for name in ("X", "latent_mean", "site_target", "root"):
+            np.testing.assert_array_equal(getattr(own, name)[lane], getattr(target, name))
+        for name in ("X", "mean", "variance", "count", "site_root"):
+            np.testing.assert_array_equal(getattr(rows, name)[lane], getattr(target.left_out, name))
+
+
+def test_large_groups_are_not_kept_beside_others(monkeypatch):
     monkeypatch.setattr(lanes, "room_for", lambda X: 5 * 50**2)
     targets = [made(seed, "cpu").target for seed in range(6)]
-    companies = Companies()
-    pair, others = (companies.of(targets[k : k + 2], [1, 1]) for k in (0, 2))
-    assert companies.of(targets[:2], [1, 1]).replays is pair.replays  # both are known
-    all_of_them = companies.of(targets, [1] * 6)
-    assert companies.of(targets, [1] * 6).replays is all_of_them.replays
+    groups = Groups()
+    pair, others = (groups.of(targets[k : k + 2], [1, 1]) for k in (0, 2))
+    assert groups.of(targets[:2], [1, 1]).group is pair.group  # both are known
+    all_of_them = groups.of(targets, [1] * 6)
+    assert groups.of(targets, [1] * 6).group is all_of_them.group
     for known in (pair, others):
-        assert companies.of(targets[:4], [1] * 4).replays is not known.replays
+        assert groups.of(targets[:4], [1] * 4).group is not known.group
 
 
 def others_of(X, y, **changes):
@@ -280,14 +294,9 @@ def test_noise_may_differ_between_references_of_a_batch():
         close(found.loc[row].to_numpy(), gpproj.leave_input_out(one, prior=None).to_numpy(), 1e-4)
 
 
-def noted(asked, target, *rest, **named):
-    asked.append(target)
-    return solve(target, *rest, **named)
-
-
 @pytest.mark.parametrize("clusters", [2, "draws"])
-@pytest.mark.parametrize("learn", ["projection", "marginal_likelihood"])
-@pytest.mark.parametrize("inputs", [["a", "b"], []])
+@pytest.mark.parametrize("learn", ["loo", "projection", "marginal_likelihood"])
+@pytest.mark.parametrize("inputs", [["a", "b"], []], ids=str)
 def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
     X, y = make_data()
     here, there = (
@@ -295,36 +304,58 @@ def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
         for device in (None, "cpu")
     )
     assert there.clusters == here.clusters == (2 if clusters == 2 else 5)
-    assert there.projection_error == pytest.approx(here.projection_error, rel=1e-5)
-    close(there.log_density(X, y), here.log_density(X, y), 1e-4)
+    for figure in ("loo_divergence", "projection_error"):
+        assert getattr(there, figure) == pytest.approx(getattr(here, figure), rel=1e-4)
+    close(there.log_density(X, y), here.log_density(X, y), 1e-3)
 
 
-def test_clusters_go_into_one_batch(monkeypatch):
-    asked = []
-    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
-    gpproj.project(drawn(3), ["a"], clusters="draws")
-    (targets,) = asked
-    assert targets.each.X.shape == (50, 4)  # all have the same inputs
-    assert targets.each.root.shape == (5, 50, 50)
+@pytest.fixture
+def asked(monkeypatch):
+    """What clusters are compared with, in every batch of them that is solved from now on."""
+    targets, plain = [], Projector.solve
+
+    def noted(projector, *rest, **named):
+        targets.append(projector.target)
+        return plain(projector, *rest, **named)
+
+    monkeypatch.setattr(Projector, "solve", noted)
+    return targets
 
 
-def test_what_clusters_are_held_to_is_kept_for_all_submodels(monkeypatch):
-    reference, asked = drawn(3), []
-    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
+def of_clusters(asked, reference):
+    """Those of clusters among what was asked: null models are solved for all draws too."""
+    return [one for one in asked if one is not reference.target]
+
+
+@pytest.mark.parametrize("learn", ["loo", "projection"])
+def test_clusters_go_into_one_batch(asked, learn):
+    reference = drawn(3)
+    gpproj.project(reference, ["a"], learn, clusters="draws")
+    (targets,) = of_clusters(asked, reference)
+    assert targets.X.shape == (50, 4)  # all have the same inputs
+    assert targets.group.each.root.shape == (5, 50, 50)
+    assert targets.left_out.group.each.mean.shape == (5, 50)
+
+
+def test_what_clusters_are_compared_with_is_kept_for_all_submodels(asked):
+    reference = drawn(3)
     for inputs in (["a"], ["a", "b"], []):
         gpproj.project(reference, inputs, clusters="draws")
     gpproj.project(reference, ["a"], clusters=2)
-    assert asked[0] is asked[1] is asked[2]
-    assert [len(one.owner) for one in asked] == [5, 5, 5, 2]
+    found = of_clusters(asked, reference)
+    assert found[0] is found[1] is found[2]
+    assert [len(one.owner) for one in found] == [5, 5, 5, 2]
 
 
-def test_too_many_clusters_go_into_several_batches(monkeypatch):
-    whole, asked = gpproj.project(drawn(3), ["a"], clusters="draws"), []
+def test_too_many_clusters_go_into_several_batches(asked, monkeypatch):
+    whole = gpproj.project(drawn(3), ["a"], clusters="draws")
     monkeypatch.setattr(clusters_module, "room_for", lambda X: 32 * 50**2)
-    monkeypatch.setattr(clusters_module, "solve", partial(noted, asked))
-    parted = gpproj.project(drawn(3), ["a"], clusters="draws")
-    assert [type(one).__name__ for one in asked] == ["Targets", "Targets", "Target"]
-    assert parted.projection_error == pytest.approx(whole.projection_error, rel=1e-9)
+    asked.clear()
+    reference = drawn(3)
+    parted = gpproj.project(reference, ["a"], clusters="draws")
+    found = of_clusters(asked, reference)
+    assert [isinstance(one, Target) for one in found] == [False, False, True]
+    assert parted.loo_divergence == pytest.approx(whole.loo_divergence, rel=1e-6)
 
 
 def test_pickles_of_mixtures_hold_every_part_once():
@@ -334,8 +365,8 @@ def test_pickles_of_mixtures_hold_every_part_once():
     assert len(pickle.dumps(sub)) < 1.5 * 8 * 8 * 50**2
     assert len(pickle.dumps(reference)) < before + 8 * 50**2 * 8  # the targets do not travel
     again = pickle.loads(pickle.dumps(reference))
-    assert gpproj.project(again, ["a"], clusters="draws").projection_error == pytest.approx(
-        sub.projection_error
+    assert gpproj.project(again, ["a"], clusters="draws").loo_divergence == pytest.approx(
+        sub.loo_divergence, rel=1e-6
     )
 
 
