@@ -45,7 +45,9 @@ def quiet():
 def projected(request, quiet):
     split, ref = quiet
     inputs = list(request.param)
-    subs = [gpproj.project(ref, inputs, prior=prior) for prior in PROJECTIONS.values()]
+    subs = [
+        gpproj.project(ref, inputs, "projection", prior=prior) for prior in PROJECTIONS.values()
+    ]
     return split, family_of(ref, split, inputs), inputs, subs
 
 
@@ -101,7 +103,7 @@ def test_the_gradient_is_that_of_the_divergence(projected, noise, extra):
 def learned(split, ref, inputs):
     """What the training and test rows say of the projection and of the minimiser."""
     family = family_of(ref, split, inputs)
-    start = parameters_of(gpproj.project(ref, inputs, prior=None))
+    start = parameters_of(gpproj.project(ref, inputs, "projection", prior=None))
     end, _ = minimise(family, {"projection": start})
     return [
         {
@@ -135,7 +137,7 @@ def test_the_minimum_is_no_worse_than_any_start_and_within_bounds(quiet):
     split, ref = quiet
     family = family_of(ref, split, [0, 1])
     wild = np.log([1e9, 1e-9, 1e-9, 1e9, 1e9])
-    start = parameters_of(gpproj.project(ref, [0, 1], prior=None))
+    start = parameters_of(gpproj.project(ref, [0, 1], "projection", prior=None))
     end, name = minimise(family, {"projection": start, "wild": wild})
     assert name in {"projection", "wild", *ablation.STARTS}
     lowest = predictive_divergence(end, family)[0]

@@ -150,7 +150,8 @@ def rows_of(name: str, seed: int) -> Iterator[dict[str, Any]]:
             if way == PREDICTIVE:
                 ends[way], start = minimise(family, ends)
             else:
-                ends[way] = parameters_of(gpproj.project(ref, inputs, prior=PROJECTIONS[way]))
+                sub = gpproj.project(ref, inputs, "projection", prior=PROJECTIONS[way])
+                ends[way] = parameters_of(sub)
             seconds = round(time.perf_counter() - began, 2)
             told = {**at_training_rows(family, ends[way]), "start": start, "seconds": seconds}
             model = conditioned(family, ends[way])

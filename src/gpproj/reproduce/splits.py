@@ -253,7 +253,7 @@ def _full_rows(split: Split) -> Iterator[dict[str, Any]]:
         start = clock()
         # The single one on the host, where its predictions are timed like all others.
         reference = split.sampled.thing if clusters is None else split.reference
-        model = gpproj.project(reference, split.inputs, prior=None, clusters=own)
+        model = gpproj.project(reference, split.inputs, "projection", prior=None, clusters=own)
         seconds = clock() - start
         timed = {"predicting": split.predicting(model)} if clusters is None else {}
         yield split.row(curve, len(split.inputs), model, seconds, **timed)
