@@ -70,7 +70,15 @@ def test_no_arguments_show_the_help(command):
 def test_select_names_its_options(command):
     done = command("select", "--help")
     assert done.exit_code == 0
-    for name in ("--target", "--likelihood", "--sample", "--inducing", "--resume"):
+    for name in (
+        "--target",
+        "--likelihood",
+        "--sample",
+        "--inducing",
+        "--learn",
+        "--criterion",
+        "--resume",
+    ):
         assert name in done.output
 
 

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpproj
+from gpproj.data import raw_rows
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian
 
@@ -72,7 +73,8 @@ def test_the_number_of_inputs_is_validated(fitted, data):
     assert fitted.ranking_[fitted.support_].tolist() == [1, 1]
     assert sorted(fitted.ranking_[~fitted.support_]) == [2, 3]
     assert fitted.validation_.suggest_size() == 2
-    assert fitted.submodel_.inputs == fitted.path_.order[:2]
+    assert set(fitted.submodel_.inputs) == {"b", "d"}
+    assert (fitted.path_.learn, fitted.path_.criterion) == ("loo", "loo_divergence")
     assert fitted.n_features_in_ == 4
     mean, sd = fitted.predict(X, return_std=True)
     np.testing.assert_allclose(mean, fitted.submodel_.predict_response(X).mean)
@@ -86,6 +88,27 @@ def test_transforms_keep_frames(fitted, data):
     chosen = clone(fitted).set_output(transform="pandas").set_params(n_features_to_select=1)
     assert chosen.fit_transform(*data).columns.tolist() in (["b"], ["d"])
     np.testing.assert_array_equal(fitted.transform(X), X[["b", "d"]])
+
+
+def test_the_best_inputs_are_selected_not_the_first_that_entered(exchanged_cv, monkeypatch):
+    monkeypatch.setattr("gpproj.estimators.forward_search", lambda *_, **__: exchanged_cv.path)
+    training = exchanged_cv.reference.training
+    X = raw_rows(training, range(training.n)).X
+    found = gpproj.ProjectionRegressor(2, reference=lambda X, y: exchanged_cv.reference)
+    found.fit(X, X["a"] + X["b"])
+    assert found.path_.order == ("c", "a")
+    assert found.get_feature_names_out().tolist() == ["a", "b"]
+    assert found.submodel_.inputs == ("a", "b")
+    assert dict(zip("abcd", found.ranking_, strict=True)) == {"a": 1, "b": 1, "c": 2, "d": 3}
+    np.testing.assert_allclose(found.predict(X), found.path_.best(2).predict_response(X).mean)
+
+
+def test_submodels_are_learned_and_compared_as_asked_for(data):
+    settings = {"reference": quick_regression, "learn": "projection"}
+    own = gpproj.ProjectionRegressor(1, **settings).fit(*data).path_
+    assert (own.learn, own.criterion) == ("projection", "projection_error")
+    other = gpproj.ProjectionRegressor(1, criterion="loo_divergence", **settings).fit(*data).path_
+    assert (other.learn, other.criterion) == ("projection", "loo_divergence")
 
 
 @pytest.mark.parametrize(("asked", "size"), [(3, 3), (0.5, 2), (1.0, 4), (0.01, 1)])
@@ -183,6 +206,8 @@ def test_a_validated_classifier(data):
         ({"reference": "magic"}, "reference must be"),
         ({"reference": 3}, "reference must be"),
         ({"max_features": 0}, "max_features must be"),
+        ({"learn": "guess", "reference": quick_regression}, "learn must be one of"),
+        ({"criterion": "elpd", "reference": quick_regression}, "criterion must be one of"),
         ({"min_features_to_select": -1}, "min_features_to_select must be"),
     ],
 )

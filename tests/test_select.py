@@ -19,7 +19,8 @@ from gpproj import inference
 from gpproj.cli import main
 from gpproj.cli.display import score_table
 from gpproj.cli.outputs import _tables, answer_of
-from gpproj.cli.run import Settings
+from gpproj.cli.run import Run, Settings
+from gpproj.data import raw_rows
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import NegativeBinomial, Poisson
 from gpproj.linalg import LowRankCovariance
@@ -172,6 +173,11 @@ def test_statistics_in_the_terminal_suit_the_targets(request, name, stats):
     assert table.row_count == 6
 
 
+def test_the_terminal_shows_best_inputs_that_did_not_enter_first(exchanged_cv):
+    heads = [column.header for column in score_table(exchanged_cv).columns]
+    assert heads[:4] == ["size", "input", "agreement", "best inputs"]
+
+
 def test_tables_hold_every_statistic_that_suits_the_targets(class_cv):
     tables = _tables(class_cv)
     for stat in ("elpd", "mlpd", "accuracy", "auc", "brier", "deviance"):
@@ -243,17 +249,83 @@ def test_intervals_of_counts_hold_what_they_say(dispersion):
                 assert k == 0 or below[int(k) - 1] < share + 1e-3
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_settings_of_older_formats_are_read(call, run, tmp_path, number):
+@pytest.mark.parametrize(
+    ("change", "said"), [(-1, "an older gpproj, 0.0.7, which searched"), (1, "a newer gpproj, 0.0")]
+)
+def test_runs_of_other_formats_are_not_continued(call, run, tmp_path, change, said):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     config = json.loads((folder / "config.json").read_text())
-    assert config.pop("inducing") == 0
-    if number == 1:
-        assert config.pop("likelihood") == "gaussian"
-        assert config.pop("exposure") is None
-    (folder / "config.json").write_text(json.dumps(config | {"format": number}))
-    assert call("select", "--resume", folder, "--quiet") == (0, "", "")
+    other = {"format": config["format"] + change, "gpproj": "0.0.7"}
+    (folder / "config.json").write_text(json.dumps(config | other))
+    refused(call("select", "--resume", folder), said)
+
+
+@pytest.fixture
+def exchanged_run(exchanged_cv, call, monkeypatch, tmp_path):
+    """A run whose best pair is not the one that was grown, and what it printed."""
+
+    def found(run):
+        run._prepared()
+        return exchanged_cv
+
+    monkeypatch.setattr(Run, "complete", found)
+    monkeypatch.setenv("COLUMNS", "160")
+    training = exchanged_cv.reference.training
+    table = raw_rows(training, range(training.n)).X.assign(price=np.arange(training.n))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    folder = tmp_path / "run"
+    code, out, err = call("select", tmp_path / "table.csv", *OPTIONS, "--out", folder)
+    assert code == 0, err
+    return folder, out
+
+
+def test_the_best_inputs_are_told_saved_and_predicted_with(call, exchanged_run, exchanged_cv):
+    folder, out = exchanged_run
+    assert exchanged_cv.path[2].inputs == ("c", "a")
+    assert "best inputs" in out
+    assert "2 of 4 inputs predict as well as all: a, b." in out
+    assert gpproj.load(folder / "submodel").inputs == ("a", "b")
+    assert pd.read_csv(folder / "tables" / "scores.csv")["best_inputs"][2] == "a, b"
+    answer = json.loads(call("select", "--resume", folder, "--json")[1])
+    assert answer["inputs"] == ["a", "b"]
+    assert answer["order"] == ["c", "a"]
+    new = pd.DataFrame({"a": [0.5, 1.0], "b": [-1.0, 0.0]})
+    new.to_csv(folder / "new.csv", index=False)
+    arguments = ("predict", folder, folder / "new.csv", "--out", folder / "p.csv", "--size", 2)
+    assert call(*arguments) == (0, "", "")
+    mean = exchanged_cv.path.best(2).predict_response(new).mean
+    np.testing.assert_allclose(pd.read_csv(folder / "p.csv")["mean"], mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "learn", "criterion"),
+    [
+        ([], "loo", None),
+        (["--learn", "projection"], "projection", None),
+        (
+            ["--learn", "projection", "--criterion", "loo_divergence"],
+            "projection",
+            "loo_divergence",
+        ),
+    ],
+)
+def test_how_submodels_are_learned_is_handed_on(
+    call, csv, tmp_path, monkeypatch, options, learn, criterion
+):
+    seen = {}
+
+    def stop(*_, **settings):
+        seen.update(settings)
+        raise ValueError("seen")
+
+    monkeypatch.setattr(gpproj, "forward_search", stop, raising=False)
+    folder = tmp_path / "run"
+    refused(call("select", csv, *OPTIONS, *options, "--out", folder, "--json"), "seen")
+    assert (seen["learn"], seen["criterion"]) == (learn, criterion)
+    seen.clear()
+    refused(call("select", "--resume", folder, "--json"), "seen")
+    assert (seen["learn"], seen["criterion"]) == (learn, criterion)
 
 
 def test_inducing_points_from_a_table_to_a_report(call, csv, tmp_path, monkeypatch):
@@ -421,6 +493,10 @@ def test_the_report_says_how_to_make_the_run_again(run):
     )
     settings = Settings("a.csv", "price", inducing=50)
     assert settings.command(Path("o")) == "gpproj select a.csv --target price --inducing 50 --out o"
+    settings = Settings("a.csv", "price", learn="projection", criterion="loo_divergence")
+    assert settings.command(Path("o")) == (
+        "gpproj select a.csv --target price --learn projection --criterion loo_divergence --out o"
+    )
     settings = Settings("a.csv", "n", "poisson", "years at risk")
     assert settings.command(Path("out")) == (
         "gpproj select a.csv --target n --likelihood poisson --exposure 'years at risk' --out out"
@@ -437,7 +513,7 @@ def test_new_rows_are_predicted_by_the_submodel(call, run, csv, tmp_path):
     from gpproj.cli.run import encoding_of
 
     X = encoding_of(run).inputs(make_table())
-    mean, variance = cv.path[2].predict_response(X)
+    mean, variance = cv.path.best(2).predict_response(X)
     np.testing.assert_allclose(table["mean"], mean, rtol=1e-12)
     np.testing.assert_allclose(table["upper"] - table["mean"], 1.96 * np.sqrt(variance), rtol=1e-3)
     wide = tmp_path / "wide.csv"
@@ -538,6 +614,8 @@ def test_classes_that_cannot_be_used(call, tmp_path, content, said):
         ["--target", "price", "--max-inputs", "0"],
         ["--target", "price", "--max-inputs", "99"],
         ["--target", "price", "--seed", "-1"],
+        ["--target", "price", "--learn", "guess"],
+        ["--target", "price", "--criterion", "elpd"],
         ["--target", "price", "--draws", "2"],
         ["--target", "price", "--inducing", "-1"],
         ["--target", "price", "--inducing", "some"],

@@ -24,8 +24,9 @@ from gpproj.linalg import on_device
 from gpproj.projection import CRITERIA, OBJECTIVES
 
 CONFIG = "config.json"
-FORMAT = 3
-"""Goes up when an older gpproj could no longer read the settings; every older one is still read."""
+FORMAT = 4
+"""Goes up when an older gpproj could no longer read the settings, or one would be continued in
+another way than it was begun; the same format is read and no other."""
 
 
 class RunError(ValueError):
@@ -161,9 +162,14 @@ class Run:
             raise RunError(f"{folder} is not a run of gpproj select: it has no {CONFIG}")
         try:
             content = json.loads(file.read_text())
-            if content.pop("format") > FORMAT:
-                raise RunError(f"{folder} was made by a newer gpproj")
-            content.pop("gpproj")
+            number, made_by = content.pop("format"), content.pop("gpproj")
+            if number > FORMAT:
+                raise RunError(f"{folder} was made by a newer gpproj, {made_by}")
+            if number < FORMAT:
+                raise RunError(
+                    f"{folder} was made by an older gpproj, {made_by}, which searched in another "
+                    "way: make a new run"
+                )
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             if isinstance(error, RunError):
                 raise
