@@ -21,8 +21,10 @@ from gpproj.linalg import (
     solve,
     subtract_gram,
     subtract_outer,
+    subtract_symmetric,
     times_lower,
     to_host,
+    weighted_square,
 )
 
 LIBRARIES = [np, array_api_strict]
@@ -184,6 +186,104 @@ def test_subtract_outer(xp):
     np.testing.assert_allclose(to_host(result), expected, rtol=1e-14)
     fortran = np.asfortranarray(A[0])[None]
     np.testing.assert_allclose(subtract_outer(fortran, v[:1])[0], expected[0], rtol=1e-14)
+
+
+def in_order(A, order):
+    """The same matrices, each of them in the memory order of rows or of columns."""
+    return A if order == "C" else np.ascontiguousarray(A.swapaxes(1, 2)).swapaxes(1, 2)
+
+
+@pytest.mark.parametrize("xp", LIBRARIES)
+@pytest.mark.parametrize("n", [1, 6, 70])
+def test_subtract_symmetric(xp, n):
+    A = positive_definite(3, n)
+    v, w = np.random.default_rng(2).standard_normal((2, 3, n))
+    outer = v[:, :, None] * w[:, None, :]
+    expected = A - 0.5 * (outer + outer.swapaxes(1, 2))
+    kept = v.copy(), w.copy()
+    result = subtract_symmetric(xp.asarray(A.copy()), xp.asarray(v), xp.asarray(w))
+    np.testing.assert_allclose(to_host(result), expected, rtol=1e-13, atol=1e-13)
+    for one, before in zip((v, w), kept, strict=True):
+        np.testing.assert_array_equal(one, before)
+
+
+def test_subtract_symmetric_reuses_matrices_of_either_order():
+    A = positive_definite(2, 40)
+    # Vectors whose numbers lie apart, as a view of a column gives them.
+    v, w = np.moveaxis(np.random.default_rng(3).standard_normal((40, 2, 2)), 0, 2)
+    expected = A - 0.5 * (v[:, :, None] * w[:, None, :] + w[:, :, None] * v[:, None, :])
+    for order in "CF":
+        own = in_order(A.copy(), order)
+        result = subtract_symmetric(own, v, w)
+        assert result is own
+        np.testing.assert_allclose(result, expected, rtol=1e-13, atol=1e-13)
+
+
+WEIGHTS = {
+    "both signs": lambda rng, n: rng.standard_normal(n),
+    "positive": lambda rng, n: rng.uniform(0.1, 2.0, n),
+    "negative": lambda rng, n: -rng.uniform(0.1, 2.0, n),
+    "zero": lambda rng, n: np.zeros(n),
+    "some zero": lambda rng, n: rng.standard_normal(n) * (np.arange(n) % 2),
+}
+
+
+@pytest.mark.parametrize("xp", LIBRARIES)
+@pytest.mark.parametrize("n", [1, 33, 100])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_weighted_squares(xp, n, weights):
+    rng = np.random.default_rng(4)
+    A = positive_definite(2, n)
+    w = np.stack([WEIGHTS[weights](rng, n), rng.standard_normal(n)])
+    kept = A.copy()
+    result = to_host(weighted_square(xp.asarray(A), xp.asarray(w)))
+    expected = A @ (w[:, :, None] * A)
+    np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
+    np.testing.assert_array_equal(A, kept)
+    if xp is np:
+        np.testing.assert_array_equal(result, result.swapaxes(1, 2))
+
+
+def test_weighted_squares_of_either_order_do_not_depend_on_their_batch():
+    A, w = positive_definite(3, 50), np.random.default_rng(5).standard_normal((3, 50))
+    together = weighted_square(A, w)
+    np.testing.assert_array_equal(weighted_square(in_order(A, "F"), w), together)
+    for lane in range(3):
+        alone = weighted_square(A[lane : lane + 1], w[lane : lane + 1])
+        np.testing.assert_array_equal(alone[0], together[lane])
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (40, 7), (40, 90)])
+def test_squares_are_added_to_the_lower_triangle(n, k, overwrite):
+    rng = np.random.default_rng(6)
+    half = np.asfortranarray(rng.standard_normal((n, k)))
+    before = np.asfortranarray(rng.standard_normal((n, n)))
+    if overwrite:
+        before[0, 0] = np.nan  # whatever stood there
+    found = before.copy(order="F")
+    lapack.add_square(half, found, overwrite=overwrite)
+    expected = half @ half.T + (0.0 if overwrite else before)
+    np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(found, 1), np.triu(before, 1))
+    if not overwrite:
+        lapack.subtract_square(half, found)
+        np.testing.assert_allclose(found, before, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 5, 64])
+def test_the_product_of_two_vectors_is_subtracted(n):
+    rng = np.random.default_rng(7)
+    v, w = rng.standard_normal((2, n))
+    matrix = np.asfortranarray(rng.standard_normal((n, n)))
+    expected = matrix - np.outer(v, w)
+    lapack.subtract_outer(v, w, matrix)
+    np.testing.assert_allclose(matrix, expected, rtol=1e-14, atol=1e-14)
+    part = np.asfortranarray(np.zeros((n + 3, n + 3)))
+    lapack.subtract_outer(v, w, part[:n, :n])  # its columns lie apart
+    np.testing.assert_allclose(part[:n, :n], -np.outer(v, w), rtol=1e-14)
+    assert not part[n:].any()
+    assert not part[:, n:].any()
 
 
 @pytest.mark.parametrize("xp", LIBRARIES)

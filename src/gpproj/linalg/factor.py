@@ -305,7 +305,7 @@ def subtract_symmetric(matrix: Array, left: Array, right: Array) -> Array:
         half = 0.5 * left
         for lane in range(matrix.shape[0]):
             target = _fortran_view(matrix[lane])
-            v, w = half[lane], np.ascontiguousarray(right[lane])
+            v, w = np.ascontiguousarray(half[lane]), np.ascontiguousarray(right[lane])
             lapack.subtract_outer(v, w, target)
             lapack.subtract_outer(w, v, target)
         return matrix
