@@ -10,6 +10,8 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
+from gpproj.priors import prior_of, scales
+from gpproj.reference import fitting
 
 
 def test_the_optimum_of_the_oracle(oracle):
@@ -68,6 +70,121 @@ def test_constant_and_duplicated_columns():
         ref = gpproj.fit(frame, y)
     assert ref.ard_relevance()["b"] == 0.0
     assert np.isfinite(ref.log_marginal_likelihood)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_constant_column_changes_nothing(standardize):
+    X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+    X = X[:, 5:]
+    plain = gpproj.fit(X, y, standardize=standardize)
+    with pytest.warns(UserWarning, match="constant"):
+        more = gpproj.fit(np.insert(X, 1, 7.0, axis=1), y, standardize=standardize)
+    assert more.log_marginal_likelihood == pytest.approx(plain.log_marginal_likelihood, abs=1e-6)
+    assert more.ard_relevance().iloc[1] == 0.0
+    np.testing.assert_allclose(
+        np.delete(more.ard_relevance(), 1), plain.ard_relevance(), rtol=1e-3, atol=1e-6
+    )
+    new = X[:7] + 0.1
+    found, expected = more.predict(np.insert(new, 1, -3.0, axis=1)), plain.predict(new)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-4)
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-3)
+
+
+def fast_sine():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (180, 10))
+    return X, np.sin(14.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(180)
+
+
+def log_posterior(ref, prior):
+    """The log marginal likelihood in units of the model, with the log prior."""
+    found = ref.log_marginal_likelihood + ref.training.n * np.log(ref.training.scaling.target_scale)
+    if prior is None:
+        return found
+    joint = prior_of(prior, ref.structure, scales(ref.training), ("noise_variance",))
+    mask = np.asarray(ref.training.varying)[None, :]
+    return found + joint(ref.draws.parameters, mask).value[0]
+
+
+@pytest.mark.parametrize("prior", [None, "weak"])
+def test_a_fast_sine_among_ten_inputs_is_found(prior, monkeypatch):
+    """From smooth functions of all inputs no optimiser gets there: each input is looked along."""
+    X, y = fast_sine()
+    ref = gpproj.fit(X, y, prior=prior)
+    assert ref.ard_relevance().idxmax() == "x0"
+    assert np.sqrt(ref.noise_variance) < 0.2
+    # The fit to the two inputs that matter, where the others are as good as out.
+    small = gpproj.fit(X[:, :2], y, prior=prior)
+    for far in (100.0, 1e4):
+        lengthscales = np.append(small.kernel.right.lengthscales, np.full(8, far))
+        smooth = SquaredExponential(small.kernel.right.variance, lengthscales)
+        kernel = Constant(small.kernel.left.variance) + smooth
+        known = gpproj.condition(X, y, kernel, small.likelihood, standardize=True)
+        assert log_posterior(ref, prior) > log_posterior(known, prior) - 1e-3
+    assert known.log_marginal_likelihood == pytest.approx(small.log_marginal_likelihood, abs=0.01)
+
+    monkeypatch.setattr(fitting, "looked_along", lambda problem, *_: np.empty((0, 13)))
+    blind = gpproj.fit(X, y, prior=prior)
+    assert log_posterior(blind, prior) < log_posterior(ref, prior) - 20.0
+
+
+def test_the_most_promising_inputs_are_looked_along():
+    X, y = fast_sine()
+    kernel = Constant() + SquaredExponential()
+    ref = gpproj.condition(X, y, kernel, Gaussian(0.1), standardize=True)
+    starts = fitting.looked_along(ref.problem, scales(ref.training), "weak")
+    assert starts.shape == (fitting.ALONG_KEPT, 13)
+    assert np.all(np.argmin(starts[:, 2:-1], axis=1) == 0)
+    # Without length-scales of their own there is nothing to look along.
+    linear = gpproj.condition(X, y, Constant() + Linear(), Gaussian(0.1), standardize=True)
+    assert fitting.looked_along(linear.problem, scales(linear.training), "weak").shape == (0, 12)
+
+
+def useless(n=60):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, 3))
+    return X, 3.0 * X[:, 0] + 0.01 * rng.standard_normal(n)
+
+
+def test_an_input_that_is_useless_can_be_switched_off(tmp_path):
+    """With a large signal it acts at the largest length-scale that is allowed: off is better."""
+    X, y = useless()
+    ref = gpproj.fit(X, y, prior=None)
+    assert ref.problem.mask.tolist() == [True, False, False]
+    assert ref.ard_relevance().tolist() == [1.0, 0.0, 0.0]
+    assert ref.optimum.converged.any()
+    new = np.random.default_rng(4).standard_normal((5, 3))
+    changed = new + np.array([0.0, 100.0, -100.0])
+    expected = ref.predict(new).mean
+    np.testing.assert_array_equal(ref.predict(changed).mean, expected)
+    # The same kernel with all inputs in is no better.
+    with_all = gpproj.condition(X, y, ref.kernel, ref.likelihood, standardize=True)
+    assert ref.log_marginal_likelihood > with_all.log_marginal_likelihood
+    alone = gpproj.fit(X[:, :1], y, prior=None)
+    assert ref.log_marginal_likelihood == pytest.approx(alone.log_marginal_likelihood, abs=1e-3)
+    ref.save(tmp_path / "reference")
+    loaded = gpproj.load(tmp_path / "reference")
+    assert loaded.problem.mask.tolist() == [True, False, False]
+    np.testing.assert_allclose(loaded.predict(changed).mean, expected, rtol=1e-10)
+
+
+def test_submodels_may_use_an_input_that_is_switched_off():
+    ref = gpproj.fit(*useless(), prior=None)
+    path = gpproj.forward_search(ref, progress=False)
+    assert path.order[0] == "x0"
+    assert len(path.order) == 3
+    sub = gpproj.project(ref, ["x1"])
+    assert sub.loo_divergence == pytest.approx(path.null_error, rel=0.1)
+    assert gpproj.project(ref, ["x0"]).loo_divergence == pytest.approx(0.0, abs=1e-4)
+
+
+def test_inputs_of_use_stay():
+    X, y = gpproj.datasets.toy_sines(n=80, random_state=1)
+    assert gpproj.fit(X[:, 5:], y).problem.mask.all()
+    # What all inputs do is not told from what they do together: one of them stays.
+    rng = np.random.default_rng(0)
+    noise = gpproj.fit(rng.standard_normal((40, 2)), rng.standard_normal(40), prior=None)
+    assert noise.problem.mask.any()
 
 
 def test_refit_follows_the_same_recipe():

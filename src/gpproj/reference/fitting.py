@@ -202,7 +202,7 @@ def default_starts(problem: Problem, units: Scales) -> Host:
     The expected squared distance of standardised rows is 2 d, so that length-scales proportional
     to sqrt(d) keep the covariance between flat and diagonal whatever the number of inputs.
     """
-    root = np.sqrt(max(len(units.inputs), 1))
+    root = np.sqrt(max(units.relevant, 1))
     starts = []
     for signal, scale, noise in STARTS:
         relative = {"constant": 0.1, "slope": signal / root**2}

@@ -147,8 +147,9 @@ class Reference(Predictive):
         """Return the inverse length-scale of each input, the largest scaled to one.
 
         Where several components have length-scales, an input counts by its shortest one; a kernel
-        of linear effects alone counts their standard deviations. Constant inputs have relevance
-        zero. Length-scales tell non-linearity rather than predictive relevance.
+        of linear effects alone counts their standard deviations. Constant inputs, and those that
+        a fit switched off, have relevance zero. Length-scales tell non-linearity rather than
+        predictive relevance.
         """
         import pandas as pd
 
@@ -167,7 +168,7 @@ class Reference(Predictive):
             else:
                 continue
             relevance[parameter.input] = max(relevance[parameter.input], score)
-        relevance = np.where(self.training.varying, relevance, 0.0)
+        relevance = np.where(self.problem.mask, relevance, 0.0)
         relevance /= max(relevance.max(), np.finfo(float).tiny)
         return pd.Series(relevance, index=list(self.feature_names), name="ard_relevance")
 

@@ -18,6 +18,9 @@ from gpproj.reference.model import Reference
 ROWS = 500
 """Rows that are enough to see how fast a mean function varies along each input."""
 
+FLAT = 1e-8
+"""Variance of a mean function, over that of the target, below which it varies by rounding."""
+
 
 class Values(NamedTuple):
     """Log parameters of a kernel, and the inputs that it uses with them."""
@@ -59,8 +62,9 @@ def _fitted(reference: Reference, structure: Kernel) -> Host:
     )
     if len(mean) > ROWS:
         problem = rows_of(problem, np.linspace(0, len(mean) - 1, ROWS).astype(np.intp))
-    spread = max(float(np.var(mean)), np.finfo(np.float64).tiny)
-    units = scales(reference.training)._replace(level=float(np.mean(mean**2)), spread=spread)
+    units = scales(reference.training)
+    spread = max(float(np.var(mean)), FLAT * units.spread)
+    units = units._replace(level=float(np.mean(mean**2)), spread=spread)
     with one_blas_thread():
         found = maximise_posterior(problem, units, default_starts(problem, units), "weak")
     best: Host = found.x[int(np.argmin(found.value))]
