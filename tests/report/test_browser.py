@@ -194,7 +194,9 @@ def test_without_scripts_everything_is_there(show, small_cv):
     assert page.locator("#csv-scores").input_value().startswith("size,input,")
 
 
-@pytest.mark.parametrize("cv", ["small_cv", "nasty_cv", "large_cv", "real_cv", "poor_cv"])
+@pytest.mark.parametrize(
+    "cv", ["small_cv", "nasty_cv", "large_cv", "real_cv", "poor_cv", "exchanged_cv"]
+)
 @pytest.mark.parametrize("width", [320, 1000])
 def test_no_screen_has_to_be_scrolled_sideways(show, request, cv, width):
     page = show(request.getfixturevalue(cv), width=width, effects=2)
@@ -221,7 +223,7 @@ def test_names_do_not_run(show, nasty_cv):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("cv", ["small_cv", "poor_cv"])
+@pytest.mark.parametrize("cv", ["small_cv", "poor_cv", "exchanged_cv"])
 def test_text_stands_out_from_what_is_behind_it(show, request, cv, scheme):
     page = show(request.getfixturevalue(cv), scheme=scheme, command="run", warnings=["look"])
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
