@@ -129,8 +129,10 @@ def test_axes_too_narrow_for_names_have_numbers(large_cv, overlap):
     assert not overlap(ax.get_xticklabels())
 
 
-def test_the_legend_stays_within_a_new_figure(small_cv):
-    figure = gpproj.plots.score_curve(small_cv).figure
+@pytest.mark.parametrize("draw", ["score", "error"])
+def test_the_legend_stays_within_a_new_figure(exchanged_cv, draw):
+    own = exchanged_cv if draw == "score" else exchanged_cv.path
+    figure = own.plot().figure
     figure.draw_without_rendering()
     legend = figure.axes[0].get_legend().get_window_extent()
     assert legend.x0 >= 0.0

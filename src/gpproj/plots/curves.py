@@ -72,7 +72,7 @@ def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
     name_sizes(ax, entered)
     # In two lines where one would be longer than the axes.
     ax.set_ylabel(fill(f"relative {CRITERIA[path.criterion].title}", 28))
-    ax.legend(frameon=False)
+    legend_above(ax, *ax.get_legend_handles_labels())
     return ax
 
 
