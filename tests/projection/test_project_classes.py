@@ -46,6 +46,11 @@ def make_data(name, n=40, seed=0):
     return X, y, exposure
 
 
+each_way = pytest.mark.parametrize(
+    ("name", "learn"),
+    [*((name, "loo") for name in LIKELIHOODS), ("probit", "projection"), ("poisson", "projection")],
+)
+
 KERNEL = gpproj.kernels.Constant(0.3) + gpproj.kernels.SquaredExponential(3.0, [1.8, 2.5, 4.0])
 
 
@@ -197,8 +202,7 @@ def test_the_gradient_is_that_of_the_value_with_unequal_and_silent_sites(refs, n
 # What is recovered
 
 
-@both
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@each_way
 def test_all_inputs_recover_the_reference(refs, name, learn):
     ref = refs[name]
     X, y, exposure = make_data(name)
@@ -216,8 +220,7 @@ def test_all_inputs_recover_the_reference(refs, name, learn):
     np.testing.assert_allclose(one, other, atol=2e-3)
 
 
-@both
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@each_way
 def test_the_error_falls_with_every_useful_input(refs, name, learn):
     errors = [
         getattr(gpproj.project(refs[name], inputs, learn), MEASURES[learn])
@@ -227,7 +230,7 @@ def test_the_error_falls_with_every_useful_input(refs, name, learn):
 
 
 @pytest.mark.parametrize("link", ["probit", "logit"])
-@pytest.mark.parametrize("rate", [0.1, 0.3, 0.7, 0.9])
+@pytest.mark.parametrize("rate", [0.1, 0.7])
 @pytest.mark.parametrize(
     ("learn", "prior", "near"), [("loo", "auto", 0.04), ("projection", None, 0.02)]
 )

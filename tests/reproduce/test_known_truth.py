@@ -13,7 +13,7 @@ from gpproj.reproduce.known_truth import simulate, summarise
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in {"INPUTS": 8, "ROWS": 40, "TEST_ROWS": 50, "STEPS": 1}.items():
+        for name, value in {"INPUTS": 8, "ROWS": 30, "TEST_ROWS": 50, "STEPS": 1}.items():
             patched.setattr(known_truth, name, value)
         folder = tmp_path_factory.mktemp("truth")
         summary = reproduce_known_truth(folder, 1)

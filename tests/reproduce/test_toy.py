@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gpproj.projection import projector
 from gpproj.reproduce import reproduce_toy
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -24,11 +25,19 @@ COLUMNS = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unchecked():
+    """Without checks of optima, which take most of the time and are tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(projector, "CHECKS", 0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy") / "made" / "on the way"
     open_before = plt.get_fignums()
-    summary = reproduce_toy(folder, realisations=2, n=40)
+    summary = reproduce_toy(folder, realisations=2, n=30)
     assert plt.get_fignums() == open_before
     return summary, folder
 
@@ -78,6 +87,6 @@ def test_the_summary_holds_means_over_the_realisations(written):
 
 def test_the_same_seed_gives_the_same_rows(written, tmp_path):
     _, folder = written
-    reproduce_toy(tmp_path, realisations=1, n=40)
+    reproduce_toy(tmp_path, realisations=1, n=30)
     first = (folder / "toy.csv").read_text().splitlines()[:9]
     assert (tmp_path / "toy.csv").read_text().splitlines() == first
