@@ -46,8 +46,6 @@ class Objective:
         From parameters to value and gradient, for whole matrices and for inducing points.
     slopes : (callable, callable)
         Likewise, to the slopes in the relevance of every input, in or out.
-    prior_weight : float
-        How often the log prior is subtracted: twice where the objective is twice a divergence.
     rows : bool
         Whether predictions of single rows are compared, rather than posteriors.
     criterion : str
@@ -63,7 +61,6 @@ class Objective:
     name: str
     functions: tuple[Callable[..., Value], Callable[..., Value]]
     slopes: tuple[Callable[..., Host], Callable[..., Host]]
-    prior_weight: float
     rows: bool
     criterion: CriterionName
     measures: CriterionName | None
@@ -109,7 +106,6 @@ OBJECTIVES: dict[str, Objective] = {
             "loo",
             (dense.left_out_divergence, sparse.left_out_divergence),
             (dense.left_out_slopes, sparse.left_out_slopes),
-            prior_weight=1.0,
             rows=True,
             criterion="loo_divergence",
             measures="loo_divergence",
@@ -120,7 +116,6 @@ OBJECTIVES: dict[str, Objective] = {
             "projection",
             (dense.posterior_divergence, sparse.posterior_divergence),
             (dense.posterior_slopes, sparse.posterior_slopes),
-            prior_weight=2.0,
             rows=False,
             criterion="projection_error",
             measures=None,
@@ -131,7 +126,6 @@ OBJECTIVES: dict[str, Objective] = {
             "marginal_likelihood",
             (dense.negative_evidence, sparse.negative_evidence),
             (dense.evidence_slopes, sparse.evidence_slopes),
-            prior_weight=2.0,
             rows=False,
             criterion="projection_error",
             measures=None,

@@ -42,7 +42,7 @@ def project(
         paper, or from the data alone with the reference's noise variance.
     prior : {"auto", "weak", "reference", "log-uniform"}, mapping or None
         Of the submodel's hyperparameters: its log density joins the objective, see `gpproj.priors`.
-        "auto" is none for `learn="loo"` and the weak one otherwise; None is the paper's projection.
+        "auto" is "reference" for `learn="loo"` and "weak" otherwise; None is as in the paper.
     clusters : int, "draws" or None
         How many Gaussian processes the submodel is a mixture of, where the reference has posterior
         draws: that many clusters of draws that predict alike, each projected by itself, or every

@@ -30,9 +30,9 @@ from gpproj.projection.objective import (
 )
 from gpproj.projection.starts import (
     Starts,
-    entering,
     fast_starts,
     few_starts,
+    from_known,
     reference_starts,
     scattered_starts,
     usual_starts,
@@ -367,7 +367,7 @@ class Projector:
 
     def from_known(self, known: Projection, mask: NDArray[np.bool_]) -> Starts:
         """Return the starts that another submodel of the family gives a set of inputs."""
-        return entering(self.family, known.parameters, known.active, mask)
+        return from_known(self.family, known.parameters, known.active, mask)
 
     def is_own(self, known: Projection) -> bool:
         """Say whether a submodel is of this family, rather than a null model."""
@@ -392,11 +392,11 @@ class Projector:
         return replace(self, tolerance=LOOSE)
 
     def polished(self, found: Projection) -> Projection:
-        """Return a submodel that was learned as a candidate, from all usual starts besides."""
+        """Return a submodel that was learned as a candidate, from every other start besides."""
         mask = found.inputs & self.family.varying
         if not mask.any() or not self.is_own(found):
             return found
-        starts = usual_starts(self.family, mask).plus(
+        starts = self.every_start(mask).plus(
             Starts(found.parameters[None, :], found.active[None, :])
         )
         end = self.solve([mask], [starts], BRIEF)[0]

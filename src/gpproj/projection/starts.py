@@ -31,7 +31,10 @@ BOX = {
 }
 """Smallest and largest values that are plausible, in units of the data."""
 
-LOOKED_AT = 12
+UNEXPLAINED = (0.03, 0.3)
+"""What the loss of an input may leave unexplained, as shares of what the reference explains."""
+
+LOOKED_AT = 6
 """Inputs of a submodel that are looked at one by one, as if they acted fast."""
 
 
@@ -187,13 +190,14 @@ def known_values(family: Family, mask: NDArray[np.bool_]) -> Host:
     return np.where(unused, family.smooth(SLOW * root, 1.0), family.known)
 
 
-def entering(
+def from_known(
     family: Family, parameters: Host, old: NDArray[np.bool_], new: NDArray[np.bool_]
 ) -> Starts:
     """Return starts that add inputs to a submodel, or leave some out.
 
     New inputs enter with the reference's length-scales, where it has them, and slowly. They never
-    enter with relevance zero, which is stationary.
+    enter with relevance zero, which is stationary. What inputs explained that leave may have to go
+    into the extra variance, which a valley with little of it would never show.
 
     Parameters
     ----------
@@ -202,12 +206,17 @@ def entering(
         Of the submodel with the inputs `old`.
     old, new : bool arrays `(d,)`
     """
+    points = [parameters]
+    if np.any(old & ~new):
+        values, extra = parameters[:-1], float(np.exp(parameters[-1]))
+        shares = (share * family.signal for share in UNEXPLAINED)
+        points += [family.at(values, share) for share in shares if share > extra]
     own = np.isin(family.owner, np.flatnonzero(new & ~old))
-    if not own.any():
-        return starts_at([parameters], new)
-    root = float(np.sqrt(max(int(new.sum()), 1)))
-    sources = [family.smooth(SLOW * root, 1.0)]
-    if family.known is not None:
-        sources.append(known_values(family, new))
-    points = [np.where(own, np.append(values, 0.0), parameters) for values in sources]
+    if own.any():
+        root = float(np.sqrt(max(int(new.sum()), 1)))
+        sources = [family.smooth(SLOW * root, 1.0)]
+        if family.known is not None:
+            sources.append(known_values(family, new))
+        entering = [np.append(values, 0.0) for values in sources]
+        points = [np.where(own, values, point) for point in points for values in entering]
     return starts_at(points, new)

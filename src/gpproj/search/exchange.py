@@ -20,6 +20,9 @@ from gpproj.search.space import Ledger, Members, Space
 LEAVING, ENTERING = 2, 5
 """Units that may leave in a round, and units tried in the place of each."""
 
+LEARNED = 4
+"""Sets without one unit that are optimised to convergence in a round, before that is decided."""
+
 ARRIVING = 1
 """Exchanges for a unit that leaves which are optimised to convergence."""
 
@@ -100,7 +103,7 @@ def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Stand
     begun = space.begin(unknown, (standing.projection,), 0, near=True)
     runners = dict(zip(unknown, begun, strict=True))
     known = {own: ledger[own].error for own in sets if own in ledger}
-    for iterations, count in ((0, LEAVING + 2), (ITERATIONS, LEAVING)):
+    for iterations, count in ((0, 2 * LEARNED), (ITERATIONS, LEARNED)):
         if iterations:
             moved = space.advance(list(runners.values()), iterations)
             runners = dict(zip(runners, moved, strict=True))
@@ -111,7 +114,8 @@ def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Stand
     ends = space.end(list(runners.values()), list(runners))
     for own, end in zip(runners, ends, strict=True):
         ledger.add(own, end)
-    return [Standing(own, ledger[own]) for own in sets]
+    learned = [Standing(own, ledger[own]) for own in sets]
+    return sorted(learned, key=lambda one: one.projection.error)[:LEAVING]
 
 
 def _promising(

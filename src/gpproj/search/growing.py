@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from gpproj.linalg import Host
+from gpproj.projection import Projection
 from gpproj.reference import Reference
 from gpproj.search.exchange import Standing, exchanged
 from gpproj.search.path import SearchPath, Subset, ends
 from gpproj.search.race import race
-from gpproj.search.rivals import along_orders, relevances
+from gpproj.search.rivals import along_orders, eliminated, relevances
 from gpproj.search.space import Ledger, Members, Space
 from gpproj.search.step import Compare, Step, compared, exhaust, recorded, winner, worth
 from gpproj.search.units import Unit
@@ -25,7 +26,7 @@ STRATEGIES: dict[str, Compare] = {
     "exhaustive": exhaust,
 }
 
-SETTLED = 5e-3
+SETTLED = 1e-2
 """Relative error below which no other set of the size is looked for: nothing is left to win."""
 
 FOLLOWED = 8
@@ -64,11 +65,13 @@ class Search:
         self._compare = STRATEGIES[strategy]
         self._exchange, self._floating = exchange, floating
         self._rankings: list[Host] | None = None
+        self._full: Projection | None = None
+        self._left: dict[int, tuple[Members, Projection]] | None = None
 
     def begun(self) -> SearchPath:
         """Return the path before its first step."""
         projector, always = self.space.projector, self.space.always
-        null, full = ends(projector)
+        null, self._full = ends(projector)
         first = null
         if always:
             first = projector.project([self.space.asked(())], [null])[0]
@@ -78,7 +81,7 @@ class Search:
             units=(),
             projections=(projector.completed(first),),
             null_error=null.error,
-            full_error=full.error,
+            full_error=self._full.error,
             always=always,
             better=(None,),
         )
@@ -130,6 +133,8 @@ class Search:
             return path
         promises = _promises(path, self.space)
         along_orders(self.space, ledger, self._relevances(), size, path.projections[0])
+        if size in self._elimination():
+            ledger.add(*self._elimination()[size])
         self._follow(path, ledger, promises)
         (best,) = self._best(path, ledger, size)
         rankings = [promises, *self._relevances()]
@@ -140,6 +145,12 @@ class Search:
         if self._rankings is None:
             self._rankings = relevances(self.reference, self.space)
         return self._rankings
+
+    def _elimination(self) -> dict[int, tuple[Members, Projection]]:
+        if self._left is None:
+            full = ends(self.space.projector).full if self._full is None else self._full
+            self._left = eliminated(self.space, full)
+        return self._left
 
     def _follow(self, path: SearchPath, ledger: Ledger, promises: Host) -> None:
         """Learn sets that add one unit to the best set of the size before, if it is not nested."""
