@@ -45,6 +45,9 @@ THOROUGH = ((10, 0.5), (20, 0.25))
 BRIEF = ((5, 0.35), (10, 0.15))
 """The same for submodels that were candidates before."""
 
+SMALL = 6
+"""Inputs of a submodel up to which a candidate is polished from every start."""
+
 FINISHERS = 2
 """Lanes of a runner that go on at least."""
 
@@ -392,13 +395,16 @@ class Projector:
         return replace(self, tolerance=LOOSE)
 
     def polished(self, found: Projection) -> Projection:
-        """Return a submodel that was learned as a candidate, from every other start besides."""
+        """Return a submodel that was learned as a candidate, from other starts besides.
+
+        From every start on few inputs, where an optimum far off is likeliest and costs most.
+        """
         mask = found.inputs & self.family.varying
         if not mask.any() or not self.is_own(found):
             return found
-        starts = self.every_start(mask).plus(
-            Starts(found.parameters[None, :], found.active[None, :])
-        )
+        few = int(mask.sum()) > SMALL
+        starts = few_starts(self.family, mask) if few else self.every_start(mask)
+        starts = starts.plus(Starts(found.parameters[None, :], found.active[None, :]))
         end = self.solve([mask], [starts], BRIEF)[0]
         end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
         return self.not_worse(end, [found])

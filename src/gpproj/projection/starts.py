@@ -31,8 +31,8 @@ BOX = {
 }
 """Smallest and largest values that are plausible, in units of the data."""
 
-UNEXPLAINED = (0.03, 0.3)
-"""What the loss of an input may leave unexplained, as shares of what the reference explains."""
+UNEXPLAINED = 0.1
+"""What the loss of an input may leave unexplained, as a share of what the reference explains."""
 
 LOOKED_AT = 6
 """Inputs of a submodel that are looked at one by one, as if they acted fast."""
@@ -208,9 +208,9 @@ def from_known(
     """
     points = [parameters]
     if np.any(old & ~new):
-        values, extra = parameters[:-1], float(np.exp(parameters[-1]))
-        shares = (share * family.signal for share in UNEXPLAINED)
-        points += [family.at(values, share) for share in shares if share > extra]
+        unexplained = UNEXPLAINED * family.signal
+        if unexplained > np.exp(parameters[-1]):
+            points.append(family.at(parameters[:-1], unexplained))
     own = np.isin(family.owner, np.flatnonzero(new & ~old))
     if own.any():
         root = float(np.sqrt(max(int(new.sum()), 1)))

@@ -17,11 +17,21 @@ from gpproj.linalg import Host
 from gpproj.projection import Projection
 from gpproj.search.space import Ledger, Members, Space
 
-LEAVING, ENTERING = 2, 5
-"""Units that may leave in a round, and units tried in the place of each."""
 
-LEARNED = 4
-"""Sets without one unit that are optimised to convergence in a round, before that is decided."""
+class Effort(NamedTuple):
+    """How much is tried in a round."""
+
+    learned: int
+    """Sets without one unit that are optimised to convergence."""
+    leaving: int
+    """The best of these, whose unit may leave."""
+    entering: int
+    """Units that are tried in the place of each."""
+
+
+SMALL, EFFORTS = 6, (Effort(4, 2, 5), Effort(2, 1, 4))
+"""Sets of so many units, and what is tried around these and around larger ones: the first inputs
+decide most, and there are fewest of them."""
 
 ARRIVING = 1
 """Exchanges for a unit that leaves which are optimised to convergence."""
@@ -77,10 +87,11 @@ def _round(
     if not out or len(standing.members) < 2:
         return None
     tried: list[Standing] = []
-    for smaller in _without_one(space, ledger, standing):
+    effort = EFFORTS[len(standing.members) > SMALL]
+    for smaller in _without_one(space, ledger, standing, effort):
         (left,) = standing.members - smaller.members
         affordable = [one for one in out if space.units[one].cost <= space.units[left].cost]
-        entering = _promising(space, smaller.projection, affordable, rankings)
+        entering = _promising(space, smaller.projection, affordable, rankings)[: effort.entering]
         sets = [smaller.members | {number} for number in entering]
         tried += [Standing(own, ledger[own]) for own in sets if own in ledger]
         new = [own for own in sets if own not in ledger]
@@ -95,7 +106,9 @@ def _round(
     return min(tried, key=lambda one: one.projection.error, default=None)
 
 
-def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Standing]:
+def _without_one(
+    space: Space, ledger: Ledger, standing: Standing, effort: Effort
+) -> list[Standing]:
     """Return the sets without the units that are missed least, and their submodels."""
     sets = [standing.members - {number} for number in sorted(standing.members)]
     sets = [own for own in sets if space.mask(own).any()]
@@ -103,7 +116,7 @@ def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Stand
     begun = space.begin(unknown, (standing.projection,), 0, near=True)
     runners = dict(zip(unknown, begun, strict=True))
     known = {own: ledger[own].error for own in sets if own in ledger}
-    for iterations, count in ((0, 2 * LEARNED), (ITERATIONS, LEARNED)):
+    for iterations, count in ((0, 2 * effort.learned), (ITERATIONS, effort.learned)):
         if iterations:
             moved = space.advance(list(runners.values()), iterations)
             runners = dict(zip(runners, moved, strict=True))
@@ -115,7 +128,7 @@ def _without_one(space: Space, ledger: Ledger, standing: Standing) -> list[Stand
     for own, end in zip(runners, ends, strict=True):
         ledger.add(own, end)
     learned = [Standing(own, ledger[own]) for own in sets]
-    return sorted(learned, key=lambda one: one.projection.error)[:LEAVING]
+    return sorted(learned, key=lambda one: one.projection.error)[: effort.leaving]
 
 
 def _promising(
@@ -126,4 +139,4 @@ def _promising(
     orders = [numbers[np.argsort(space.slopes(parent)[numbers], kind="stable")]]
     orders += [numbers[np.argsort(-ranking[numbers], kind="stable")] for ranking in rankings]
     turns = chain.from_iterable(zip(*(order.tolist() for order in orders), strict=True))
-    return list(dict.fromkeys(turns))[:ENTERING]
+    return list(dict.fromkeys(turns))
