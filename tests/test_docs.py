@@ -31,7 +31,6 @@ PAGES = {
     if "_build" not in path.parts
 }
 
-# Five seconds and more on an idle core; the README and the tutorial run with the other tests.
 NEEDED = {"gpproj.sample(": "nutpie", "import torch": "torch"}
 """What examples use, and the package that brings it."""
 
@@ -39,11 +38,20 @@ SLOW = {
     "docs/faq.md",
     "docs/howto/classification.md",
     "docs/howto/clusters.md",
+    "docs/howto/compare.md",
+    "docs/howto/gpu.md",
+    "docs/howto/groups-and-costs.md",
+    "docs/howto/large-data.md",
+    "docs/howto/linear-models.md",
+    "docs/howto/long-runs.md",
+    "docs/howto/own-reference.md",
     "docs/howto/reporting.md",
     "docs/howto/sampled.md",
     "docs/howto/scikit-learn.md",
+    "docs/searching.md",
     "docs/validating.md",
 }
+"""Ten seconds and more on an idle core; the README and the tutorial run with the other tests."""
 
 FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(
