@@ -25,7 +25,7 @@ from gpproj.priors import (
 )
 from gpproj.projection import OBJECTIVES, family_of, mask_of, projector_of
 from gpproj.projection.family import null_family
-from gpproj.projection.goal import Goal
+from gpproj.projection.goal import PRIOR_WEIGHT, Goal
 from gpproj.projection.starts import usual_starts
 
 KERNEL = Constant() + SquaredExponential() + Linear()
@@ -372,7 +372,7 @@ def test_a_prior_trades_divergence_for_density(ref, inputs, learn, prior):
     alone = objective_at(ref, learn, weighed).value[0]
     assert alone >= plain.value - 1e-6
     cost = own.family.log_prior(weighed.parameters[None, :], mask[None, :]).value[0]
-    assert weighed.value == pytest.approx(alone - own.learn.prior_weight * cost, rel=1e-9)
+    assert weighed.value == pytest.approx(alone - PRIOR_WEIGHT * cost, rel=1e-9)
     figure, share = MINIMISED[learn]
     sub = gpproj.project(ref, inputs, learn, prior=prior)
     assert getattr(sub, figure) == pytest.approx(share * alone, rel=1e-9)

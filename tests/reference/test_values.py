@@ -124,3 +124,12 @@ def test_submodels_of_another_kernel_start_and_are_bounded_by_them(ref):
     np.testing.assert_array_equal(family.known, values_for(ref, OTHER).log_parameters)
     assert np.all(family.bounds.lower[:-1] <= family.known)
     assert np.all(family.bounds.upper[:-1] >= family.known)
+
+
+def test_kernels_with_the_same_parameters_are_not_the_same(ref):
+    smooth, rough = Constant() + SquaredExponential(), Constant() + Matern52()
+    assert smooth.parameters(3) == rough.parameters(3)
+    own, fitted = values_for(ref, smooth), values_for(ref, rough)
+    np.testing.assert_array_equal(own.log_parameters, ref.known_parameters)
+    assert not np.allclose(fitted.log_parameters, own.log_parameters)
+    assert repr(rough.structure(3)) in ref.fitted_values

@@ -9,7 +9,11 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.search.path import relative
+from gpproj.projection import projector_of
+from gpproj.search.path import ends, relative
+from gpproj.search.rivals import eliminated
+from gpproj.search.space import Space
+from gpproj.search.units import Unit
 
 
 def decoy(n=90, seed=0):
@@ -44,6 +48,7 @@ def test_the_best_pair_need_not_hold_the_best_input(ref, path):
     assert path.is_better(2)
     assert not path.is_better(1)
     assert path.best_errors[2] < 0.5 * path.errors[2]
+    assert np.all(np.diff(path.best_errors) <= 0.0)
     assert path.best(2).inputs == ("a", "b")
     assert set(path[2].inputs) == set(path.order[:2])
 
@@ -75,6 +80,32 @@ def test_the_best_sets_are_those_of_brute_force(ref, path):
         ]
         span = path.null_error - path.full_error
         assert path.best_errors[size] <= min(every) + 0.001 * span
+
+
+def test_errors_of_best_sets_never_rise():
+    """Also where so little is left that no other set is looked for."""
+    path = gpproj.forward_search(gpproj.fit(*decoy(80, 5)), progress=False)
+    assert path.relative_errors[-1] < 0.01
+    assert np.all(np.diff(path.best_errors) <= 1e-3)
+    found = [path.best_subset(size) for size in range(len(path))]
+    assert [len(own.units) for own in found] == list(range(len(path)))
+    for own in found:
+        assert set(np.flatnonzero(own.projection.inputs)) == {
+            position for unit in own.units for position in unit.positions
+        }
+
+
+def test_an_elimination_sees_what_acts_only_together():
+    ref = gpproj.fit(*product(100, 4))
+    projector = projector_of(ref)
+    space = Space(projector, (), tuple(Unit(name, (j,), 1.0) for j, name in enumerate("abcdef")))
+    left = eliminated(space, ends(projector).full)
+    assert left[2][0] == {0, 1}
+    assert left[3][0] == {0, 1, 2}
+    errors = [left[size][1].error for size in range(1, 6)]
+    assert np.all(np.diff(errors) <= 1e-3)
+    for members, found in left.values():
+        np.testing.assert_array_equal(found.inputs, space.asked(members))
 
 
 def test_inputs_that_act_only_together_are_found():
@@ -195,6 +226,7 @@ def test_linear_models_exchange_too():
     assert path.order[0] == "c"
     assert set(path.best_inputs(2)) == {"a", "b"}
     assert path.best_errors[2] < 0.5 * path.errors[2]
+    assert np.all(np.diff(path.best_errors) <= 0.0)
     assert set(path.best(2).inputs) == {"a", "b"}
     every = [
         gpproj.project(ref, list(inputs)).projection_error

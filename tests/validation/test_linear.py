@@ -237,3 +237,21 @@ def test_a_report_is_written(cv, tmp_path):
     text = file.read_text(encoding="utf-8")
     assert "LinearReference(n=80, inputs=6, draws=200" in text
     assert "2 of 6 inputs predict as well as all" in text
+
+
+@better
+@pytest.mark.parametrize("method", ["kfold", "loo"])
+def test_best_sets_of_a_fixed_path_are_scored_as_such(method):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((90, 4)), columns=list("abcd"))
+    X["c"] = X["a"] + X["b"] + 0.4 * rng.standard_normal(90)
+    ref = gpproj.sample_linear(
+        X, X["a"] + X["b"] + 0.2 * rng.standard_normal(90), 200, random_state=0
+    )
+    path = gpproj.forward_search(ref, progress=False)
+    assert path.is_better(2)
+    cv = gpproj.validate(ref, path, method, search="once", random_state=0, progress=False)
+    best, nested = cv.summary()["elpd_diff"][2], cv.along_path().summary()["elpd_diff"][2]
+    assert best > nested + 20.0
+    assert set(cv.submodel(2).inputs) == {"a", "b"}
+    assert "c" in cv.along_path().submodel(2).inputs

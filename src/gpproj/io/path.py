@@ -43,7 +43,8 @@ def path_from(found: Stored, reference: Reference) -> SearchPath:
     content, kernel = found.content, restored(found.content["kernel"])
     # The reference need not fit this kernel to its mean once more, on a machine that may round
     # otherwise; values of its own, where it has any, come first.
-    reference.fitted_values[kernel.parameters(reference.training.d)] = found.arrays["known"]
+    name = repr(kernel.structure(reference.training.d))
+    reference.fitted_values[name] = found.arrays["known"]
     projector = projector_of(
         reference, content["learn"], content["criterion"], restored(content["prior"]), kernel
     )

@@ -78,6 +78,10 @@ class Kernel(ABC):
     def with_log_parameters(self, log_parameters: Host, d: int) -> Kernel:
         """Return the kernel of the same structure with other values."""
 
+    def structure(self, d: int) -> Kernel:
+        """Return the kernel with all values one: equal for kernels of the same structure."""
+        return self.with_log_parameters(np.zeros(len(self.parameters(d))), d)
+
     @abstractmethod
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`, for a batch of parameter vectors."""

@@ -103,9 +103,7 @@ class Family:
 
     @property
     def _structure(self) -> Kernel:
-        """The kernel with all parameters one."""
-        d = len(self.units.inputs)
-        return self.kernel.with_log_parameters(np.zeros(len(self.kernel.parameters(d))), d)
+        return self.kernel.structure(len(self.units.inputs))
 
     @property
     def identity(self) -> str:

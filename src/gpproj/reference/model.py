@@ -21,7 +21,7 @@ from gpproj.inference import (
     posterior,
     reference_leave_one_out,
 )
-from gpproj.kernels import Kernel, Parameter
+from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Covariance, Host
 from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
@@ -268,7 +268,7 @@ class Reference(Predictive):
         return Kept()
 
     @cached_property
-    def fitted_values(self) -> dict[tuple[Parameter, ...], Host]:
+    def fitted_values(self) -> dict[str, Host]:
         """Values of other kernels that were fitted to the latent mean; see `values_for`."""
         return {}
 

@@ -44,13 +44,13 @@ def values_for(reference: Reference, structure: Kernel) -> Values:
         Of submodels.
     """
     d = reference.training.d
-    parameters = structure.parameters(d)
-    own = reference.known_parameters
-    if own is not None and reference.structure.parameters(d) == parameters:
+    own, kind = reference.known_parameters, structure.structure(d)
+    if own is not None and reference.structure.structure(d) == kind:
         return Values(own, reference.problem.mask)
-    if parameters not in reference.fitted_values:
-        reference.fitted_values[parameters] = _fitted(reference, structure)
-    return Values(reference.fitted_values[parameters], np.asarray(reference.training.varying))
+    name = repr(kind)
+    if name not in reference.fitted_values:
+        reference.fitted_values[name] = _fitted(reference, structure)
+    return Values(reference.fitted_values[name], np.asarray(reference.training.varying))
 
 
 def _fitted(reference: Reference, structure: Kernel) -> Host:

@@ -162,11 +162,7 @@ def _of_search(found: Findings) -> Iterator[Remark]:
     converged = found.path["converged"].to_numpy(dtype=bool)
     if converged.all():  # those that did not are among the problems of the path
         yield Remark("fine", joined(f"All {len(converged)} projections converged."))
-    path, size = found.cv.path, found.size
-    if path.is_better(size):
-        for problem in found.submodel.problems:
-            yield Remark("look", escaped(f"The best submodel of size {size}: {problem}."))
-    elif converged[size] and not found.submodel.converged:
+    if converged[found.size] and not found.submodel.converged:
         yield Remark("look", joined("Not all clusters of the submodel converged."))
 
 

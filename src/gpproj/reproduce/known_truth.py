@@ -91,9 +91,9 @@ def truth_of(seed: int) -> Iterator[dict[str, Any]]:
             "seed": seed,
             "order": order,
             "suggested": size,
-            "relevant": sum(one < RELEVANT for one in path.positions[:taken]),
+            "relevant": sum(int(name[1:]) < RELEVANT for name in path.best(taken).inputs),
             "reference_r2": explained,
-            "r2": _r2(path[taken], X_test, y_test),
+            "r2": _r2(path.best(taken), X_test, y_test),
         }
 
 

@@ -106,7 +106,7 @@ def path_along(reference: Reference, path: SearchPath) -> SearchPath:
         reference, path.learn, path.criterion, old.family.prior, old.family.kernel
     )
     found = _along(reference, projector, path.units, path.always)
-    space, better = Space(projector, path.always, path.units), list[Subset | None]()
+    better = list[Subset | None]()
     for own, nested in zip(path.better, found.projections, strict=False):
         if own is None:
             better.append(None)

@@ -29,6 +29,9 @@ STRATEGIES: dict[str, Compare] = {
 SETTLED = 1e-2
 """Relative error below which no other set of the size is looked for: nothing is left to win."""
 
+ROUNDING = 1e-9
+"""Of sums of the same costs in another order."""
+
 FOLLOWED = 8
 """Units that are tried beside the best set, where it is not the one of the path."""
 
@@ -130,7 +133,7 @@ class Search:
         """Return the path with the best set of its last size, and of the size before."""
         size, span = len(path.units), path.null_error - path.full_error
         if span <= 0.0 or path.relative_errors[-1] < SETTLED:
-            return path
+            return self._carried(path)
         promises = _promises(path, self.space)
         along_orders(self.space, ledger, self._relevances(), size, path.projections[0])
         if size in self._elimination():
@@ -140,6 +143,21 @@ class Search:
         rankings = [promises, *self._relevances()]
         best = exchanged(self.space, ledger, best, rankings, span)
         return self._floated(self._kept(path, size, best), ledger, promises)
+
+    def _carried(self, path: SearchPath) -> SearchPath:
+        """Return the path with the best set before and one unit more, if that is better.
+
+        So nothing is lost where no other set is looked for any more.
+        """
+        before = path.better[-2]
+        if before is None or before.projection.error >= path.projections[-1].error:
+            return path
+        more = min((unit for unit in path.units if unit not in before.units), key=_cost)
+        if sum(map(_cost, (*before.units, more))) > (1.0 + ROUNDING) * sum(map(_cost, path.units)):
+            return path
+        members = self._members((*before.units, more))
+        same = before.projection._replace(inputs=self.space.asked(members))
+        return replace(path, better=(*path.better[:-1], Subset(self._units(members), same)))
 
     def _relevances(self) -> list[Host]:
         if self._rankings is None:
@@ -179,7 +197,7 @@ class Search:
 
     def _best(self, path: SearchPath, ledger: Ledger, size: int) -> list[Standing]:
         """Return the best set of a size that is no dearer than the nested one, if any is known."""
-        limit = (1.0 + 1e-9) * sum(unit.cost for unit in path.units[:size])
+        limit = (1.0 + ROUNDING) * sum(map(_cost, path.units[:size]))
         known = [Standing(*one) for one in ledger.of_size(size)]
         known = [one for one in known if self.space.costs(list(one.members)).sum() <= limit]
         return [min(known, key=lambda one: one.projection.error)] if known else []
@@ -200,6 +218,10 @@ class Search:
 
     def _units(self, members: Members) -> tuple[Unit, ...]:
         return tuple(self.space.units[number] for number in sorted(members))
+
+
+def _cost(unit: Unit) -> float:
+    return unit.cost
 
 
 def _hopes(path: SearchPath, space: Space, numbers: Sequence[int]) -> Host:

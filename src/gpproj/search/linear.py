@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -89,7 +89,13 @@ class LinearPath(SearchPath):
     def along(self, reference: Reference) -> LinearPath:
         """Return the submodels of another reference on the same inputs in the same order."""
         assert isinstance(reference, LinearReference)  # made by the same recipe
-        return linear_path(reference, self.units, self.always)
+        others = [own and own.units for own in self.better]
+        return linear_path(reference, self.units, self.always, others)
+
+    @property
+    def nested(self) -> LinearPath:
+        """The same path without the best sets of its sizes."""
+        return replace(self, better=(), exchanged=())
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each size.
@@ -210,7 +216,7 @@ def linear_backward(
     tried: list[Tried] = []
     with Progress("backward search", steps, enabled=progress) as display, one_blas_thread():
         null = project_draws(reference, ()).projection_error
-        chosen = (*forced, *(position for unit in units for position in unit.positions))
+        chosen = (*forced, *_positions(units))
         submodels = [project_draws(reference, chosen)]
         for step in range(1, steps + 1):
             sets = [tuple(one for one in chosen if one not in unit.positions) for unit in stay]
@@ -230,9 +236,12 @@ def linear_backward(
 
 
 def linear_path(
-    reference: LinearReference, units: tuple[Unit, ...], always: tuple[int, ...] = ()
+    reference: LinearReference,
+    units: tuple[Unit, ...],
+    always: tuple[int, ...] = (),
+    others: Sequence[tuple[Unit, ...] | None] = (),
 ) -> LinearPath:
-    """Return the submodels along a given order."""
+    """Return the submodels along a given order, and on other sets of units at some sizes."""
     with one_blas_thread():
         null = project_draws(reference, ())
         submodels = [project_draws(reference, always) if always else null]
@@ -240,7 +249,19 @@ def linear_path(
         for unit in units:
             chosen = (*chosen, *unit.positions)
             submodels.append(project_draws(reference, chosen))
-    return path_of_submodels(reference, units, submodels, null.projection_error, always)
+        exchanged = [
+            None
+            if own is None
+            else LinearSubset(own, project_draws(reference, (*always, *_positions(own))))
+            for own in others
+        ]
+    return path_of_submodels(
+        reference, units, submodels, null.projection_error, always, others=exchanged
+    )
+
+
+def _positions(units: Sequence[Unit]) -> tuple[int, ...]:
+    return tuple(position for unit in units for position in unit.positions)
 
 
 def path_of_submodels(

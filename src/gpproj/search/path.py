@@ -252,6 +252,10 @@ class SearchPath:
             # That some inputs tell next to nothing by themselves is no news before all are in.
             news = self._problems_of(found, alone=bool(found.inputs.all()))
             said += [f"size {size}: {text}" for text in news]
+        for size, own in enumerate(self.better):
+            if own is not None:
+                news = self._problems_of(own.projection, alone=False)
+                said += [f"best set of size {size}: {text}" for text in news]
         return tuple(said)
 
     def _problems_of(self, found: Projection, alone: bool = True) -> tuple[str, ...]:
@@ -296,6 +300,11 @@ class SearchPath:
             reference=reference,
             projector=replace(self.projector, target=reference.target),
         )
+
+    @property
+    def nested(self) -> SearchPath:
+        """The same path without the best sets of its sizes."""
+        return replace(self, better=())
 
     def along(self, reference: Reference) -> SearchPath:
         """Return the submodels of another reference on the same inputs in the same order."""

@@ -57,8 +57,7 @@ class Validation:
 
     def along_path(self) -> Validation:
         """Return the same of the nested submodels, `path[k]` in the place of `path.best(k)`."""
-        nested = replace(self.path, better=())
-        return replace(self, path=nested, scores=self.along or self.scores, along=None)
+        return replace(self, path=self.path.nested, scores=self.along or self.scores, along=None)
 
     @property
     def problems(self) -> tuple[str, ...]:
