@@ -11,6 +11,8 @@ version = release = gpproj.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build"]
+# Headings can be linked to from other pages, under the names that GitHub gives them.
+myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "gpproj"
 
