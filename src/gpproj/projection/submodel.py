@@ -47,7 +47,7 @@ class Submodel(Predictive):
     inputs: tuple[str, ...]
     """Names of its inputs, in the order they were given."""
     posterior_kl: float
-    """The divergence from the reference's posterior that the projection minimises."""
+    """The divergence from the reference's posterior, which the paper's projection minimises."""
     projection_error: float
     """The divergence from the reference of what it predicts at the training rows: the paper's."""
     loo_divergence: float
