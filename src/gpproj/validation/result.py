@@ -189,7 +189,7 @@ class Validation:
         """Return the elpd less what choosing among many inputs explains; a heuristic.
 
         Only for `search="once"`. It takes the inputs for chosen by elpd, while they were chosen by
-        the projection error, which overfits less: the correction may be too large.
+        their divergence from the reference, which overfits less: the correction may be too large.
 
         Returns
         -------
