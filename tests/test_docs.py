@@ -51,7 +51,7 @@ SLOW = {
     "docs/searching.md",
     "docs/validating.md",
 }
-"""Ten seconds and more on an idle core; the README and the tutorial run with the other tests."""
+"""Five seconds and more on an idle core; the README and the tutorial run with the other tests."""
 
 FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(
