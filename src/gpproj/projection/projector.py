@@ -42,10 +42,10 @@ from gpproj.reference import Target, Targets
 THOROUGH = ((10, 0.5), (20, 0.25))
 """Iterations that the lanes of a runner get, and the share of them all that then goes on."""
 
-BRIEF = ((5, 0.35), (10, 0.15))
+BRIEF = ((5, 0.5), (10, 0.25))
 """The same for submodels that were candidates before."""
 
-SMALL = 6
+SMALL = 5
 """Inputs of a submodel up to which a candidate is polished from every start."""
 
 FINISHERS = 2
