@@ -6,7 +6,7 @@
 
 On every split a reference is fitted to the training rows, and two searches look for the best sets
 of inputs: one compares sets by the divergence of leave-one-out predictions, one by the paper's
-projection error. The sets of both are then learned in five ways, and each submodel is scored by the
+projection error. The sets of both are then learned in six ways, and each submodel is scored by the
 mean log density of the test rows; so the way of learning is judged on the same sets, and the way of
 comparing with the same way of learning. A plus behind the name of a data set adds twelve decoys to
 its inputs: noisy copies of six of them, and six columns of noise. Rows go into `objectives.csv` as
@@ -58,6 +58,7 @@ SEARCHES = {
 LEARNERS = {
     "paper, no prior": {"learn": "projection", "prior": None},
     "paper, weak": {"learn": "projection", "prior": "weak"},
+    "likelihood, weak": {"learn": "marginal_likelihood", "prior": "weak"},
     "loo, no prior": {"learn": "loo", "prior": None},
     "loo, weak": {"learn": "loo", "prior": "weak"},
     "loo, reference": {"learn": "loo", "prior": "reference"},

@@ -98,3 +98,22 @@ def test_doubt_is_measured(ref):
     value = runner.lanes[0].state.value
     level = [lane._replace(state=replace(lane.state, value=value)) for lane in runner.lanes]
     assert projector._doubt(runner._replace(lanes=tuple(level))) > 0.1
+
+
+def test_rows_that_cannot_be_left_out(ref):
+    """Draws of another kind of model may spread more than any posterior with such noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    mean = np.sin(2.0 * X[:, 0]) + X[:, 1]
+    draws = mean + 0.5 * rng.standard_normal((400, 40))
+    wide = gpproj.from_draws(X, mean + 0.2 * rng.standard_normal(40), draws, noise_variance=0.04)
+    assert not wide.target.left_out.separable
+    assert np.abs(wide.target.left_out.mean - wide.target.latent_mean).max() == 0.0
+    found = gpproj.forward_search(wide, 2, progress=False)
+    assert set(found.order) == {"x0", "x1"}
+    text = "no row can be left out of the reference"
+    assert [one.startswith(text) for one in found.problems] == [True]
+    assert gpproj.project(wide, ["x0"]).problems[0].startswith(text)
+    paper = gpproj.project(wide, ["x0"], learn="projection")
+    assert not any(one.startswith(text) for one in paper.problems)
+    assert ref.target.left_out.separable

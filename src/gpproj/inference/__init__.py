@@ -8,7 +8,12 @@ from typing import get_args
 from gpproj.inference import approximation, ep, exact, laplace, sites, sparse
 from gpproj.inference.approximation import Approximate, ConvergenceWarning, Memory
 from gpproj.inference.inducing import Inducing, Sparse
-from gpproj.inference.left_out import left_out, left_out_of_moments, merged_sites
+from gpproj.inference.left_out import (
+    are_separable,
+    left_out,
+    left_out_of_moments,
+    merged_sites,
+)
 from gpproj.inference.problem import (
     NUGGET,
     Conditioned,
@@ -39,6 +44,7 @@ __all__ = [
     "Sites",
     "Sparse",
     "approximate_with",
+    "are_separable",
     "conditioned",
     "leave_one_out",
     "left_out",

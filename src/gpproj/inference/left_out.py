@@ -64,6 +64,8 @@ def left_out_of_moments(problem: Problem, marginals: Marginals, sites: Sites) ->
     """Do the same for a model that is known by its latent moments and sites: remove single sites.
 
     Exact for one Gaussian process, up to the nugget of equal rows, whose latent function is one.
+    Moments of another kind of model may not hold the sites, see `are_separable`; nothing can be
+    removed from them, and they are returned as they are.
 
     Parameters
     ----------
@@ -73,15 +75,27 @@ def left_out_of_moments(problem: Problem, marginals: Marginals, sites: Sites) ->
     sites : Sites
         Of all rows.
     """
+    separable = are_separable(problem, marginals, sites)
     twins = problem.twins
     if twins is not None:
         mean = twins.total(marginals.mean) / twins.count
         marginals = Marginals(mean, marginals.variance[twins.first])
     sites = merged_sites(problem, sites)
-    found = cavities(marginals, sites)
+    found = cavities(marginals, sites) if separable else marginals
     if problem.method != "exact":
         return found
     return Marginals(found.mean, found.variance + 1.0 / sites.precision)
+
+
+def are_separable(problem: Problem, marginals: Marginals, sites: Sites) -> bool:
+    """Say whether single sites can be removed from latent moments.
+
+    The latent variance of a Gaussian process is below that of each of its sites: tau v < 1. Where
+    it is not, the moments are those of another kind of model, as the draws of a forest.
+    """
+    twins = problem.twins
+    variance = marginals.variance if twins is None else marginals.variance[twins.first]
+    return bool(np.all(merged_sites(problem, sites).precision * variance < 1.0))
 
 
 def _observed(target: Host, coefficients: Host, precision: Host) -> Marginals:

@@ -19,7 +19,7 @@ from gpproj.projection.objective import (
     check_criterion,
     check_learn,
 )
-from gpproj.projection.problems import LEFT, problems_of
+from gpproj.projection.problems import LEFT, problems_of, problems_of_reference
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projector import Figures, Projection, Projector, Runner, mask_of
 from gpproj.projection.submodel import Submodel
@@ -44,6 +44,7 @@ __all__ = [
     "family_of",
     "mask_of",
     "problems_of",
+    "problems_of_reference",
     "project",
     "project_clusters",
     "project_draws",

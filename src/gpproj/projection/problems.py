@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpproj.projection.projector import Projection, Projector
+from gpproj.reference import Target
 
 LEFT = 0.01
 """Share of the null model's error that the submodel on all inputs may leave."""
@@ -14,6 +15,19 @@ DOUBTFUL = 0.1
 
 ALL_EXTRA = 0.95
 """Share of the reference's variance above which an extra variance takes all."""
+
+
+def problems_of_reference(projector: Projector) -> tuple[str, ...]:
+    """Return what may be wrong with what all submodels are compared with; nothing for most."""
+    target = projector.target
+    left_out = target.left_out if isinstance(target, Target) else None
+    if not projector.learn.rows or left_out is None or left_out.separable:
+        return ()
+    return (
+        "no row can be left out of the reference, whose latent variance is not below that of its "
+        "noise as a Gaussian process's is: its predictions of rows that it has seen stand for "
+        "those of rows that it has not",
+    )
 
 
 def problems_of(

@@ -13,7 +13,7 @@ from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import family_of
 from gpproj.projection.linear import project_linear, refuse_options
 from gpproj.projection.objective import Learn, check_criterion, check_learn
-from gpproj.projection.problems import problems_of
+from gpproj.projection.problems import problems_of, problems_of_reference
 from gpproj.projection.projector import Projector, mask_of
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
@@ -79,7 +79,7 @@ def project(
     with one_blas_thread():
         projector = projector_of(reference, learn, None, prior, kernel)
         found = projector.project([mask_of(positions, projector.d)], check=True)[0]
-        problems = problems_of(projector, found)
+        problems = (*problems_of_reference(projector), *problems_of(projector, found))
         return project_clusters(reference, projector, found, positions, clusters, n_jobs, problems)
 
 

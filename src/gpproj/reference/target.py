@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from gpproj.inference import (
     Latent,
     Marginals,
     Problem,
+    are_separable,
     left_out_of_moments,
     merged_sites,
 )
@@ -105,6 +106,8 @@ class LeftOut(SiteRows):
     latent: Array
     """`(u,)`: one where the latent function is predicted, zero where the target is, with its
     noise."""
+    separable: bool = True
+    """Whether rows could be left out of the reference at all."""
 
     def at(self, lanes: NDArray[np.intp] | slice) -> LeftOut:
         """Return what some lanes are compared with: all of them with the same."""
@@ -182,10 +185,11 @@ class Share(NamedTuple):
 def target_of(problem: Problem, latent: Latent) -> Target:
     """Return what projections are held to."""
     nugget = problem.nugget_variance(latent.likelihood)
-    predicted = latent.left_out
+    predicted, separable = latent.left_out, True
     if predicted is None:
         marginals = Marginals(to_host(latent.latent_mean), to_host(latent.latent_cov.diagonal()))
         predicted = left_out_of_moments(problem, marginals, latent.sites)
+        separable = are_separable(problem, marginals, latent.sites)
     return Target(
         X=problem.X,
         latent_mean=latent.latent_mean,
@@ -194,7 +198,7 @@ def target_of(problem: Problem, latent: Latent) -> Target:
         site_shift=like(latent.sites.shift, problem.X),
         nugget=nugget,
         inducing=problem.inducing,
-        left_out=_left_out(problem, latent, predicted, nugget),
+        left_out=replace(_left_out(problem, latent, predicted, nugget), separable=separable),
     )
 
 

@@ -21,6 +21,7 @@ from gpproj.projection import (
     Projector,
     Submodel,
     problems_of,
+    problems_of_reference,
     project_clusters,
 )
 from gpproj.reference import Clusters, Reference, check_clusters
@@ -232,7 +233,7 @@ class SearchPath:
     @cached_property
     def problems(self) -> tuple[str, ...]:
         """What may be wrong with the path, in sentences; empty if nothing was seen."""
-        said = []
+        said = list(problems_of_reference(self.projector))
         rises = [
             size for size, rise in enumerate(np.diff(self.relative_errors), start=1) if rise > RISEN
         ]
