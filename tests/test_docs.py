@@ -49,9 +49,10 @@ SLOW = {
     "docs/howto/sampled.md",
     "docs/howto/scikit-learn.md",
     "docs/searching.md",
+    "docs/tutorial.md",
     "docs/validating.md",
 }
-"""Five seconds and more on an idle core; the README and the tutorial run with the other tests."""
+"""Five seconds and more on an idle core; the README runs with the other tests."""
 
 FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(

@@ -16,6 +16,7 @@ from gpproj.reproduce.split_tables import BEYOND, PAPER
 from gpproj.reproduce.splits import ALL_INPUTS, WAYS, Setting
 
 pytest.importorskip("nutpie")
+pytestmark = pytest.mark.slow
 
 
 def miniature(patched):
@@ -105,7 +106,6 @@ def test_finished_splits_are_not_run_again(written):
     pd.testing.assert_frame_equal(summary, again)
 
 
-@pytest.mark.slow
 def test_splits_side_by_side_on_a_device_give_the_same(written, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     miniature(monkeypatch)
@@ -192,7 +192,6 @@ def test_suggestions_are_counted(written):
     assert (written[0] / "boston_suggested.csv").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_three_splits_of_real_data_go_through_all_parts(tmp_path, data_dir, monkeypatch):
     monkeypatch.setenv("GPPROJ_DATA", str(data_dir))

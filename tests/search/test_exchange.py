@@ -73,7 +73,7 @@ def test_both_are_in_the_summary(path):
 
 
 def test_the_best_sets_are_those_of_brute_force(ref, path):
-    for size in (1, 2, 3):
+    for size in (2, 3):
         every = [
             gpproj.project(ref, list(inputs)).loo_divergence
             for inputs in itertools.combinations("abcde", size)

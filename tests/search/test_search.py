@@ -125,6 +125,7 @@ def test_leave_input_out_of_a_single_input_is_the_null_model():
     assert theirs.name == "projection_error"
 
 
+@pytest.mark.slow
 def test_the_toy_example_is_flat_because_of_equal_drops_and_not_because_of_a_collapse():
     """All inputs explain one eighth of the variance; see the first trap of the design."""
     X, y = gpproj.datasets.toy_sines(n=300, random_state=1)
