@@ -70,10 +70,13 @@ def comparison(name: str) -> dict[str, Any]:
         ref, max_inputs=steps, strategy="exhaustive", n_jobs=2
     )
     excess = race.relative_errors - full.relative_errors
+    best = (race.best_errors - full.best_errors) / (race.null_error - race.full_error)
     return {
         "steps": len(race.units),
         "largest_excess": round(float(excess.max()), 5),
         "smallest_excess": round(float(excess.min()), 5),
+        "largest_excess_of_best_sets": round(float(best.max()), 5),
+        "smallest_excess_of_best_sets": round(float(best.min()), 5),
         "evaluations": evaluations,
         "evaluations_exhaustive": evaluations_full,
         "fewer_evaluations": round(evaluations_full / evaluations, 2),
