@@ -106,7 +106,7 @@ def eliminated(space: Space, full: Projection) -> dict[int, tuple[Members, Proje
     Returns
     -------
     dict of int to (frozenset of int, Projection)
-        The set that was left at each size, as far as sizes were not passed over.
+        The set that was left at each size; large sizes are passed over.
     """
     left, known = frozenset(range(len(space.units))), full
     found: dict[int, tuple[Members, Projection]] = {}
@@ -117,7 +117,7 @@ def eliminated(space: Space, full: Projection) -> dict[int, tuple[Members, Proje
             break
         errors = space.projector.errors(space.begin(list(sets.values()), [known], 0, near=True))
         losses = (errors - known.error) / space.costs(sets)
-        drop = int(AT_ONCE * len(left)) if len(left) > FEW else 1
+        drop = max(1, min(int(AT_ONCE * len(left)), len(left) - FEW))
         numbers = np.array(list(sets))[np.argsort(losses, kind="stable")[:drop]]
         left = left.difference(numbers.tolist())
         (runner,) = space.begin([left], [known], WARM, near=True)
