@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -132,9 +133,11 @@ def test_floating_grows_a_better_set_again(ref):
     assert path.order == plain.order
 
 
-def test_exchanges_never_make_a_set_dearer():
-    X, y = decoy()
-    ref = gpproj.fit(X, y)
+@pytest.mark.parametrize(
+    "fitted", [gpproj.fit, partial(gpproj.sample_linear, draws=50, random_state=0)]
+)
+def test_exchanges_never_make_a_set_dearer(fitted):
+    ref = fitted(*decoy())
     dear = gpproj.forward_search(ref, 2, costs={"a": 3.0, "b": 3.0}, progress=False)
     assert dear.order[0] == "c"
     spent = [sum(unit.cost for unit in dear.best_subset(size).units) for size in range(3)]

@@ -128,7 +128,7 @@ def _project(
 def _own_family(reference: Reference, family: Family, share: Share) -> Family:
     """Return the family around a cluster's own values, where its submodels have such a kernel."""
     d = reference.training.d
-    if family.known is None or reference.structure.parameters(d) != family.kernel.parameters(d):
+    if family.known is None or reference.structure.structure(d) != family.kernel.structure(d):
         return family
     return replace(family, known=reference.problem.halves(share.known)[0])
 

@@ -17,7 +17,7 @@ from gpproj.search.race import race
 from gpproj.search.rivals import along_orders, eliminated, relevances
 from gpproj.search.space import Ledger, Members, Space
 from gpproj.search.step import Compare, Step, compared, exhaust, recorded, winner, worth
-from gpproj.search.units import Unit
+from gpproj.search.units import Unit, no_dearer
 
 Strategy: TypeAlias = Literal["race", "exhaustive"]
 
@@ -28,9 +28,6 @@ STRATEGIES: dict[str, Compare] = {
 
 SETTLED = 1e-2
 """Relative error below which no other set of the size is looked for: nothing is left to win."""
-
-ROUNDING = 1e-9
-"""Of sums of the same costs in another order."""
 
 FOLLOWED = 8
 """Units that are tried beside the best set, where it is not the one of the path."""
@@ -152,8 +149,9 @@ class Search:
         before = path.better[-2]
         if before is None or before.projection.error >= path.projections[-1].error:
             return path
-        more = min((unit for unit in path.units if unit not in before.units), key=_cost)
-        if sum(map(_cost, (*before.units, more))) > (1.0 + ROUNDING) * sum(map(_cost, path.units)):
+        waiting = (unit for unit in path.units if unit not in before.units)
+        more = min(waiting, key=lambda unit: unit.cost)
+        if not no_dearer((*before.units, more), path.units):
             return path
         members = self._members((*before.units, more))
         same = before.projection._replace(inputs=self.space.asked(members))
@@ -197,9 +195,9 @@ class Search:
 
     def _best(self, path: SearchPath, ledger: Ledger, size: int) -> list[Standing]:
         """Return the best set of a size that is no dearer than the nested one, if any is known."""
-        limit = (1.0 + ROUNDING) * sum(map(_cost, path.units[:size]))
         known = [Standing(*one) for one in ledger.of_size(size)]
-        known = [one for one in known if self.space.costs(list(one.members)).sum() <= limit]
+        nested = path.units[:size]
+        known = [one for one in known if no_dearer(self._units(one.members), nested)]
         return [min(known, key=lambda one: one.projection.error)] if known else []
 
     def _kept(self, path: SearchPath, size: int, *found: Standing) -> SearchPath:
@@ -218,10 +216,6 @@ class Search:
 
     def _units(self, members: Members) -> tuple[Unit, ...]:
         return tuple(self.space.units[number] for number in sorted(members))
-
-
-def _cost(unit: Unit) -> float:
-    return unit.cost
 
 
 def _hopes(path: SearchPath, space: Space, numbers: Sequence[int]) -> Host:

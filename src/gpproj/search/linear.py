@@ -36,7 +36,7 @@ from gpproj.search.linear_step import (
     winner,
 )
 from gpproj.search.path import SearchPath, Subset, Tried, relative
-from gpproj.search.units import Unit
+from gpproj.search.units import Unit, no_dearer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,9 +180,11 @@ def linear_forward(
             others.append(None)
             if exchange:
                 begun = others[-2] or LinearSubset(tuple(entered[:-1]), submodels[-2])
-                grown = followed(reference, forced, units, begun, strategy, n_jobs)
-                nested = LinearSubset(tuple(entered), standing.submodel)
-                start = min(nested, grown, key=lambda one: one.submodel.projection_error)
+                start = LinearSubset(tuple(entered), standing.submodel)
+                cheap = [unit for unit in units if no_dearer((*begun.units, unit), entered)]
+                grown = followed(reference, forced, cheap, begun, strategy, n_jobs)
+                if len(grown.units) == len(entered):
+                    start = min(start, grown, key=lambda one: one.submodel.projection_error)
                 end = linear_exchanged(reference, forced, units, start, strategy, null, n_jobs)
                 if end.submodel.projection_error < standing.submodel.projection_error:
                     others[-1] = end

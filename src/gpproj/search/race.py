@@ -15,9 +15,10 @@ WARM, FURTHER = 4, 8
 """Iterations of a candidate in the first and in the second heat."""
 
 LANES = 1
-"""Starts of a candidate that run on after the first heat: the best one is right in 19 of 20."""
+"""Starts of a candidate that run on after the first heat. Where there are many valleys that is
+often not the right one; hence winners are polished."""
 
-POLISH = 130
+POLISH = 200
 """Values and gradients that the winner of a step takes, about."""
 
 NOTHING_LEFT = 1e-4

@@ -1,4 +1,7 @@
-"""What a search is never worse than: orders of the usual relevances, and a quick elimination."""
+"""Other ways to sets of inputs: orders of the usual relevances, and a quick elimination.
+
+Their sets are candidates of every search, learned as its own are.
+"""
 
 from __future__ import annotations
 

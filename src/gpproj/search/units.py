@@ -12,6 +12,9 @@ from gpproj.sensitivity import relevance
 
 Inputs: TypeAlias = Iterable[str | int]
 
+ROUNDING = 1e-9
+"""Of sums of the same costs in another order."""
+
 
 class Unit(NamedTuple):
     """One thing that a step may add."""
@@ -20,6 +23,12 @@ class Unit(NamedTuple):
     """The input's name, or the group's."""
     positions: tuple[int, ...]
     cost: float = 1.0
+
+
+def no_dearer(units: Iterable[Unit], others: Iterable[Unit]) -> bool:
+    """Say whether units cost no more than others do, up to the rounding of their sum."""
+    own, limit = (sum(unit.cost for unit in some) for some in (units, others))
+    return own <= (1.0 + ROUNDING) * limit
 
 
 def units_of(
