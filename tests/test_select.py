@@ -117,6 +117,20 @@ def count_run(sales, tmp_path_factory):
     return completed(sales, options, tmp_path_factory.mktemp("runs") / "counts")
 
 
+def test_groups_of_rows_are_no_input_and_stay_together(sales, tmp_path):
+    table = pd.read_csv(sales)
+    table["who"] = [f"person {row // 5}" for row in range(len(table))]
+    table.to_csv(tmp_path / "grouped.csv", index=False)
+    options = ("--target", "age", "--row-groups", "who", "--ignore", "sold", *SHORT)
+    folder = completed(tmp_path / "grouped.csv", options, tmp_path / "run")
+    cv = gpproj.load(folder / "validation")
+    assert "who" not in cv.reference.feature_names
+    assert len(cv.reference.problem.row_groups) == 8
+    for start in range(0, len(table), 5):
+        own = cv.scores.fold[np.isin(cv.scores.rows, np.arange(start, start + 5))]
+        assert len(set(own)) == 1
+
+
 def test_a_run_holds_everything(run):
     held = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()}
     tables = ("path", "scores", "reference", "pointwise", "candidates", "relevance", "ranking")
@@ -576,6 +590,9 @@ def test_tables_that_cannot_be_used(call, tmp_path, name):
         ([*COUNTS, "--exposure", "kind"], "exposure: column 'kind' must be numbers"),
         ([*COUNTS, "--exposure", "visits"], "exposure: column 'visits' is the target"),
         ([*COUNTS, "--ignore", "years"], "the exposure 'years' cannot be left out"),
+        ([*COUNTS, "--row-groups", "weeks"], "row_groups: the table has no column 'weeks'"),
+        ([*COUNTS, "--row-groups", "years"], "row_groups: column 'years' is the exposure"),
+        ([*COUNTS, "--row-groups", "kind", "--validate", "loo"], "leaves out single rows"),
     ],
 )
 def test_targets_and_likelihoods_that_do_not_go_together(call, sales, tmp_path, arguments, said):

@@ -120,11 +120,12 @@ def quiet(name: str, seed: int) -> pd.DataFrame:
 
 def run(names: list[str], splits: int, jobs: int) -> None:
     """Add the splits that are missing to the results."""
-    names = list(families.FAMILIES) if names == ["simulated"] else names
+    every = {"simulated": list(families.FAMILIES)}
+    names = [one for name in names for one in every.get(name, [name])]
     done = set()
     if RESULTS.exists():
         done = set(pd.read_csv(RESULTS)[["data", "split"]].itertuples(index=False, name=None))
-    wanted = [(name, seed) for name in names for seed in range(splits)]
+    wanted = [(name, seed) for seed in range(splits) for name in names]
     parallel = joblib.Parallel(jobs, return_as="generator_unordered")
     for found in parallel(joblib.delayed(quiet)(*one) for one in wanted if one not in done):
         found.to_csv(

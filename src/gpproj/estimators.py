@@ -49,7 +49,7 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.random_state = random_state
         self.verbose = verbose
 
-    def _select(self, X: Any, y: Any, likelihood: str) -> None:
+    def _select(self, X: Any, y: Any, likelihood: str, row_groups: Any) -> None:
         """Make the reference, search, choose a size."""
         d = int(X.shape[1])
         size = _size_of(self.n_features_to_select, d)
@@ -58,6 +58,8 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         seed = _seed_of(self.random_state)
         inputs = self._named(X)
         self.reference_ = self._reference(inputs, y, likelihood, seed)
+        if row_groups is not None:
+            self.reference_ = self.reference_.with_row_groups(row_groups)
         show, jobs = bool(self.verbose), 1 if self.n_jobs is None else self.n_jobs
         learn: Any = self.learn
         criterion: Any = self.criterion
@@ -185,16 +187,18 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  #
     (40, 2)
     """
 
-    def fit(self, X: Any, y: Any) -> ProjectionRegressor:
+    def fit(self, X: Any, y: Any, row_groups: Any = None) -> ProjectionRegressor:
         """Select inputs.
 
         Parameters
         ----------
         X : frame or array `(n, d)`
         y : array `(n,)`
+        row_groups : array `(n,)`, optional
+            Labels of groups of rows that stay together, see `Reference.with_row_groups`.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        self._select(X, y, "gaussian")
+        self._select(X, y, "gaussian", row_groups)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -263,7 +267,7 @@ class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc] 
     (2, 2)
     """
 
-    def fit(self, X: Any, y: Any) -> ProjectionClassifier:
+    def fit(self, X: Any, y: Any, row_groups: Any = None) -> ProjectionClassifier:
         """Select inputs.
 
         Parameters
@@ -271,6 +275,8 @@ class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc] 
         X : frame or array `(n, d)`
         y : array `(n,)`
             Two classes, by any labels.
+        row_groups : array `(n,)`, optional
+            As for `ProjectionRegressor`.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
@@ -284,7 +290,7 @@ class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc] 
             raise ValueError(
                 f"y must have two classes; saw one class: every label is {self.classes_[0]!r}"
             )
-        self._select(X, codes.astype(np.float64), "bernoulli")
+        self._select(X, codes.astype(np.float64), "bernoulli", row_groups)
         return self
 
     def predict_proba(self, X: Any) -> Host:

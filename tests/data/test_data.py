@@ -738,7 +738,7 @@ def test_new_targets_must_be_finite():
 @pytest.mark.parametrize("standardize", [True, False])
 def test_training_rows_come_back_in_the_users_units(standardize):
     training = make(standardize=standardize)
-    X, y, exposure = raw_rows(training, [2, 0])
+    X, y, exposure, _ = raw_rows(training, [2, 0])
     assert exposure is None
     assert isinstance(X, np.ndarray)
     assert_allclose(X, ROWS[[2, 0]], rtol=1e-14)
@@ -750,7 +750,7 @@ def test_training_rows_come_back_in_the_users_units(standardize):
 @frame_library
 def test_training_rows_keep_their_names(library):
     training = make(FRAMES[library](ROWS))
-    X, y, _ = raw_rows(training, np.array([3, 1]))
+    X, y, *_ = raw_rows(training, np.array([3, 1]))
     assert isinstance(X, pd.DataFrame)
     assert tuple(X.columns) == NAMES
     assert_allclose(X, ROWS[[3, 1]], rtol=1e-14)
@@ -770,7 +770,7 @@ def test_names_of_arrays_come_back_in_a_frame():
 
 def test_foreign_training_rows_stay_in_their_library():
     training = make(strict.asarray(ROWS), strict.asarray(TARGET))
-    X, y, _ = raw_rows(training, [1, 3])
+    X, y, *_ = raw_rows(training, [1, 3])
     assert type(X) is type(y) is type(training.X)
     assert_allclose(host(X), ROWS[[1, 3]], rtol=1e-14)
     assert_allclose(host(y), TARGET[[1, 3]], rtol=1e-14)

@@ -25,7 +25,7 @@ def table():
 
 
 def test_numbers_stay_and_levels_become_inputs_that_belong_together(table):
-    X, y, encoding, dropped, exposure = prepare(table, "price")
+    X, y, encoding, dropped, exposure, _ = prepare(table, "price")
     assert X.columns.tolist() == [
         "size",
         "colour=blue",
@@ -78,7 +78,7 @@ def test_missing_cells_are_counted_dropped_or_imputed(table):
     with pytest.raises(TableError, match=r"2 of 4 rows have missing cells: size \(1\), colour"):
         prepare(holes, "price")
     assert prepare(holes, "price", missing="drop").dropped == 2
-    X, _, encoding, dropped, _ = prepare(holes, "price", missing="impute")
+    X, _, encoding, dropped, *_ = prepare(holes, "price", missing="impute")
     assert dropped == 0
     assert X["size"].tolist() == [1.0, 3.0, 3.0, 8.0]
     assert X["colour=red"].tolist() == [1.0, 0.0, 1.0, 1.0]
@@ -114,7 +114,7 @@ def test_classes_keep_their_labels(table, cells, labels):
 
 def test_exposures_are_no_inputs_and_never_imputed(table):
     table = table.assign(years=[0.5, np.nan, 2.0, 1.0])
-    prepared = prepare(table, "price", (), "impute", "count", "years")
+    prepared = prepare(table, "price", (), "impute", "count", exposure="years")
     assert prepared.exposure.tolist() == [0.5, 2.0, 1.0]
     assert prepared.dropped == 1
     assert "years" not in prepared.X

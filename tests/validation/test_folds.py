@@ -160,7 +160,9 @@ def test_kfold_of_single_rows_is_leave_one_out_with_the_search_inside(data, ref,
 
 def test_groups_of_rows_stay_together(ref, null):
     labels = np.repeat(np.arange(6), 5)
-    scores = gpproj.validate(ref, null, folds=GroupKFold(3), groups=labels, progress=False).scores
+    scores = gpproj.validate(
+        ref, null, folds=GroupKFold(3), row_groups=labels, progress=False
+    ).scores
     for label in range(6):
         assert len(set(scores.fold[np.isin(scores.rows, np.flatnonzero(labels == label))])) == 1
     assert len(set(scores.fold)) == 3

@@ -148,6 +148,10 @@ def select(
     exposure: Annotated[
         str | None, typer.Option(help="Of counts: column with what each rate is multiplied by.")
     ] = None,
+    row_groups: Annotated[
+        str | None,
+        typer.Option(help="Column of groups of rows that stay together when rows are left out."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must be new.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Complete the run in this folder.")] = None,
@@ -200,6 +204,7 @@ def select(
         "target": target,
         "likelihood": likelihood,
         "exposure": exposure,
+        "row_groups": row_groups,
         "ignore": ignore,
         "missing": missing,
         "sample": sample,

@@ -41,6 +41,8 @@ class Settings:
     target: str
     likelihood: str = "gaussian"
     exposure: str | None = None
+    row_groups: str | None = None
+    """Column of groups of rows that stay together."""
     ignore: tuple[str, ...] = ()
     missing: str = "error"
     sample: bool = False
@@ -84,7 +86,8 @@ class Settings:
         """Read the table."""
         missing: Any = self.missing
         table = read_table(self.data)
-        return prepare(table, self.target, self.ignore, missing, self.kind, self.exposure)
+        columns = {"exposure": self.exposure, "row_groups": self.row_groups}
+        return prepare(table, self.target, self.ignore, missing, self.kind, **columns)
 
     def command(self, folder: Path) -> str:
         """Return the command line that makes such a run."""
@@ -115,6 +118,8 @@ class Settings:
                 raise RunError(f"{source}: {name} must be one of {words}")
         if self.exposure is not None and self.kind != "count":
             raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
+        if self.row_groups is not None and self.validate == "loo":
+            raise RunError(f"{source}: loo leaves out single rows, which row_groups forbid")
         if not isinstance(self.device, str | None):
             raise RunError(f"{source}: device must be a name, such as cuda")
         if not isinstance(self.sample, bool):
@@ -215,13 +220,13 @@ class Run:
         if prepared.dropped:
             rows = prepared.dropped + len(prepared.y)
             self.say(f"{prepared.dropped} of {rows} rows have missing cells and are left out")
-        exposure = [] if prepared.exposure is None else [prepared.exposure]
+        others = [one for one in (prepared.exposure, prepared.row_groups) if one is not None]
         key = store.digest(
             prepared.X.to_numpy(),
             list(prepared.X.columns),
             prepared.y,
             prepared.encoding.plain(),
-            *exposure,
+            *others,
         )
         self._state.mkdir(exist_ok=True)
         file = self._state / "data.json"
@@ -239,6 +244,8 @@ class Run:
                 self._learned(prepared).save(saved)
         # Loaded in any case: a run goes on in the same way whether it was interrupted or not.
         reference: gpproj.Reference = gpproj.load(saved)
+        if prepared.row_groups is not None:
+            reference = reference.with_row_groups(prepared.row_groups)
         return reference if self.settings.device is None else reference.to(self.settings.device)
 
     def _learned(self, prepared: Prepared) -> gpproj.Reference:

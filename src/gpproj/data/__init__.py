@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpproj.data.checks import positive
+from gpproj.data.row_groups import groups_of_distinct_rows, read_row_groups
 from gpproj.data.rows import Rows, new_inputs, new_offset, new_target, raw_rows
 from gpproj.data.scaling import Scaling
 from gpproj.data.targets import Kind
@@ -16,11 +17,13 @@ __all__ = [
     "Scaling",
     "TrainingSet",
     "Twins",
+    "groups_of_distinct_rows",
     "new_inputs",
     "new_offset",
     "new_target",
     "positive",
     "raw_rows",
+    "read_row_groups",
     "training_set",
     "twins_of",
 ]

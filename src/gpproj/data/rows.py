@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
 from gpproj.data.scaling import indices
@@ -22,6 +25,8 @@ class Rows(NamedTuple):
     """(m,): 0 and 1 for classes."""
     exposure: Array | None
     """(m,): of counts, unless every exposure of the training data is one."""
+    row_groups: NDArray[np.intp] | None = None
+    """(m,): of rows that leave together, where there are any."""
 
 
 def raw_rows(training: TrainingSet, rows: Any) -> Rows:
@@ -41,7 +46,7 @@ def raw_rows(training: TrainingSet, rows: Any) -> Rows:
     >>> from gpproj.data import training_set
     >>> training = training_set([[0.0], [2.0], [4.0]], [1.0, 3.0, 8.0], standardize=True)
     >>> raw_rows(training, [2])
-    Rows(X=array([[4.]]), y=array([8.]), exposure=None)
+    Rows(X=array([[4.]]), y=array([8.]), exposure=None, row_groups=None)
     """
     xp, scaling = namespace(training.X), training.scaling
     chosen = indices(rows, like=training.X)
@@ -56,7 +61,8 @@ def raw_rows(training: TrainingSet, rows: Any) -> Rows:
         import pandas as pd
 
         X = pd.DataFrame(to_host(X), columns=list(training.feature_names))
-    return Rows(X, y, exposure)
+    groups = training.row_groups
+    return Rows(X, y, exposure, None if groups is None else groups[np.asarray(rows)])
 
 
 def _exposure(training: TrainingSet) -> Array | None:

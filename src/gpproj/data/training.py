@@ -102,6 +102,8 @@ class TrainingSet(Columns):
     """(n,), on the model's scale: 0 and 1 for classes, counts as they are."""
     offset: Array | None = None
     """(n,): what is added to the latent function, log exposure plus centre; None for real y."""
+    row_groups: NDArray[np.intp] | None = None
+    """(n,): numbers of the groups of rows that leave together; None if every row is its own."""
 
     @property
     def n(self) -> int:
@@ -118,6 +120,7 @@ class TrainingSet(Columns):
             X=xp.take(self.X, where, axis=0),
             y=xp.take(self.y, where),
             offset=None if offset is None else xp.take(offset, where),
+            row_groups=None if self.row_groups is None else self.row_groups[rows],
         )
 
     def to(self, device: str) -> TrainingSet:

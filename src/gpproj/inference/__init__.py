@@ -9,10 +9,14 @@ from gpproj.inference import approximation, ep, exact, laplace, sites, sparse
 from gpproj.inference.approximation import Approximate, ConvergenceWarning, Memory
 from gpproj.inference.inducing import Inducing, Sparse
 from gpproj.inference.left_out import (
+    are_groups_separable,
     are_separable,
+    groups_left_out_of_moments,
     left_out,
+    left_out_density,
     left_out_of_moments,
     merged_sites,
+    single_densities,
 )
 from gpproj.inference.problem import (
     NUGGET,
@@ -44,10 +48,13 @@ __all__ = [
     "Sites",
     "Sparse",
     "approximate_with",
+    "are_groups_separable",
     "are_separable",
     "conditioned",
+    "groups_left_out_of_moments",
     "leave_one_out",
     "left_out",
+    "left_out_density",
     "left_out_of_moments",
     "log_evidence",
     "merged_sites",
@@ -55,6 +62,7 @@ __all__ = [
     "plan_of",
     "posterior",
     "reference_leave_one_out",
+    "single_densities",
 ]
 
 APPROXIMATIONS: dict[Method, Approximate] = {

@@ -10,6 +10,7 @@ With `K = Phi Phi' + diag(Lam)`, Lam the variances that Q lacks and the nugget:
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.inference.features import EvidenceSums, Features, evidence_sums
 from gpproj.inference.problem import Marginals, Sites
@@ -61,6 +62,14 @@ class LowRankPrecision:
         xp = namespace(self.p)
         inside = xp.sum(self._Phi * (self._Phi @ self.found.small.inverse[0, :, :]), axis=1)
         return to_host(self.p * xp.maximum(1.0 - self.p * inside, xp.zeros_like(self.p) + SMALLEST))
+
+    def block(self, rows: NDArray[np.intp]) -> Host:
+        """Return R at some rows, `p - p Phi M^-1 Phi' p`."""
+        xp = namespace(self.p)
+        where = xp.asarray(rows, device=self.p.device)
+        scaled = xp.take(self.p, where)[:, None] * xp.take(self._Phi, where, axis=0)
+        product = scaled @ self.found.small.inverse[0, :, :] @ scaled.T
+        return np.diag(to_host(xp.take(self.p, where))) - to_host(product)
 
     def predicting(self, coefficients: Host) -> tuple[Array, Array]:
         """Return coefficients and root of the inducing points."""

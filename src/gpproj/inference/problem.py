@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Twins, twins_of
+from gpproj.data import Twins, groups_of_distinct_rows, twins_of
 from gpproj.inference.inducing import Inducing
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood
@@ -50,6 +50,8 @@ class Problem:
         Added to the latent function in the likelihood: log exposure and the like.
     inducing : Inducing, optional
         Points that stand for all rows in the covariance, on the model's scale.
+    labels : int array `(n,)`, optional
+        Groups of rows that leave together when one of them is predicted.
     """
 
     kernel: Kernel
@@ -61,6 +63,7 @@ class Problem:
     method: Method = "exact"
     offset: Array | None = None
     inducing: Inducing | None = None
+    labels: NDArray[np.intp] | None = None
 
     @property
     def support(self) -> Array:
@@ -92,6 +95,11 @@ class Problem:
     def twins(self) -> Twins | None:
         """Rows that are equal in all inputs, whether these are in or not; None if no two are."""
         return twins_of(self.X)
+
+    @cached_property
+    def row_groups(self) -> tuple[NDArray[np.intp], ...] | None:
+        """Distinct rows that leave together, group by group; None if each leaves by itself."""
+        return groups_of_distinct_rows(self.labels, self.twins)
 
     @cached_property
     def _host(self) -> tuple[Host, Host]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.inference.problem import LeaveOneOut, Marginals, Observed, Sites
 from gpproj.kernels import Evaluation
@@ -45,6 +46,9 @@ class Precision(Protocol):
 
     def diagonal(self) -> Host:
         """Return the diagonal of R, `(n,)`, positive where tau is."""
+
+    def block(self, rows: NDArray[np.intp]) -> Host:
+        """Return R at some rows, `(r, r)`."""
 
     def predicting(self, coefficients: Host) -> tuple[Array, Array]:
         """Return what predictions are made of: coefficients and a root, of X or of inducing points.
@@ -113,6 +117,12 @@ class DensePrecision:
     def diagonal(self) -> Host:
         """Return the diagonal of R: squared norms, which no rounding makes negative."""
         return to_host(namespace(self.root).sum(self.root**2, axis=0))
+
+    def block(self, rows: NDArray[np.intp]) -> Host:
+        """Return R at some rows."""
+        xp = namespace(self.root)
+        columns = xp.take(self.root, xp.asarray(rows, device=self.root.device), axis=1)
+        return to_host(columns.T @ columns)
 
     def predicting(self, coefficients: Host) -> tuple[Array, Array]:
         """Return b and the root."""

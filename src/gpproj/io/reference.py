@@ -59,6 +59,8 @@ def stored_reference(reference: Reference) -> Stored:
     }
     if training.offset is not None:
         arrays["offset"] = to_host(training.offset)
+    if training.row_groups is not None:
+        arrays["row_groups"] = training.row_groups
     return Stored(content, arrays)
 
 
@@ -95,7 +97,11 @@ def reference_from(found: Stored) -> Reference:
     content, arrays = found
     columns = columns_from(found)
     training = TrainingSet(
-        **vars(columns), X=arrays["X"], y=arrays["y"], offset=arrays.get("offset")
+        **vars(columns),
+        X=arrays["X"],
+        y=arrays["y"],
+        offset=arrays.get("offset"),
+        row_groups=arrays.get("row_groups"),
     )
     problem = problem_of(
         training,

@@ -121,6 +121,8 @@ class Prepared(NamedTuple):
     """Rows with missing cells that were left out."""
     exposure: Host | None = None
     """Of counts, where the table has it."""
+    row_groups: list[str] | None = None
+    """Labels of groups of rows that stay together, where a column has them."""
 
 
 def read_table(file: str | Path) -> pd.DataFrame:
@@ -176,7 +178,9 @@ def prepare(
     ignore: Iterable[str] = (),
     missing: Missing = "error",
     kind: Kind = "real",
+    *,
     exposure: str | None = None,
+    row_groups: str | None = None,
 ) -> Prepared:
     """Return inputs and target of a table.
 
@@ -198,17 +202,22 @@ def prepare(
         Of the target: numbers, labels of two classes (text, truth values or numbers), or counts.
     exposure : str, optional
         For counts: the column with what each rate is multiplied by. It is no input.
+    row_groups : str, optional
+        The column with the groups of rows that stay together. It is no input.
     """
     ignored = tuple(ignore)
-    special = {"target": target} | ({} if exposure is None else {"exposure": exposure})
+    asked = {"target": target, "exposure": exposure, "row_groups": row_groups}
+    special = {label: name for label, name in asked.items() if name is not None}
     for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
         if name not in table:
             raise TableError(f"{label}: the table has no column {name!r}; it has {_some(table)}")
     for label, name in special.items():
         if name in ignored:
             raise TableError(f"ignore: the {label} {name!r} cannot be left out")
-    if exposure == target:
-        raise TableError(f"exposure: column {exposure!r} is the target")
+    for label, name in special.items():
+        first = next(one for one, other in special.items() if other == name)
+        if first != label:
+            raise TableError(f"{label}: column {name!r} is the {first}")
     table = table.drop(columns=list(ignored))
     counts = table.isna().sum()
     if missing == "error" and counts.any():
@@ -224,12 +233,13 @@ def prepare(
         raise TableError(f"only {len(table)} rows are left without missing cells")
     y = _labels(table[target]) if kind == "binary" else _target_numbers(table[target], kind)
     exposures = None if exposure is None else exposure_of(table, exposure)
+    groups = None if row_groups is None else [str(cell) for cell in table[row_groups]]
     table = table.reset_index(drop=True)
     names = [name for name in table.columns if name not in special.values()]
     if not names:
         raise TableError(f"the table has no column beside the {' and the '.join(special)}")
     encoding = Encoding(tuple(_column(table[name], missing) for name in names))
-    return Prepared(encoding.inputs(table), y, encoding, before - len(table), exposures)
+    return Prepared(encoding.inputs(table), y, encoding, before - len(table), exposures, groups)
 
 
 def exposure_of(table: pd.DataFrame, name: str) -> Host:

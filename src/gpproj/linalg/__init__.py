@@ -21,6 +21,7 @@ from gpproj.linalg.arrays import (
     to_host,
     transpose,
 )
+from gpproj.linalg.blocks import Blocks
 from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
 from gpproj.linalg.device import hopeful, is_hopeful
 from gpproj.linalg.factor import (
@@ -52,6 +53,7 @@ from gpproj.linalg.threads import one_blas_thread
 
 __all__ = [
     "Array",
+    "Blocks",
     "Covariance",
     "DenseCovariance",
     "Factor",

@@ -15,7 +15,15 @@ from gpproj.projection.family import Family
 from gpproj.projection.projector import Projection, Projector
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
-from gpproj.reference import Clusters, Draws, Reference, Share, Targets, side_by_side
+from gpproj.reference import (
+    Clusters,
+    Draws,
+    Reference,
+    Share,
+    Targets,
+    blocks_of,
+    side_by_side,
+)
 
 
 def project_clusters(
@@ -66,7 +74,8 @@ def _batches(reference: Reference, clusters: Clusters) -> _Batches:
     """
     draws = reference.shares(clusters)
     X = reference.target.X
-    if is_numpy(X) or reference.target.inducing is not None or len(draws) == 1:
+    alone = reference.target.inducing is not None or blocks_of(reference.target) is not None
+    if is_numpy(X) or alone or len(draws) == 1:
         return [[one] for one in draws]
     # They are kept, in three arrays, as long as the reference is.
     size = max(room_for(X) // (16 * int(X.shape[0]) ** 2), 1)

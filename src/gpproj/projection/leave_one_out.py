@@ -16,7 +16,8 @@ Let a_i = dE/dm'_i and h_i = dE/dV_i. As d alpha = -A^-1 dA alpha and dD = -diag
 
 Everything goes through B = I + tau^1/2 K tau^1/2, whose inverse is the one of all matrices here:
 A^-1 = tau^1/2 B^-1 tau^1/2. A model that interpolates predicts rows badly that it has not seen, and
-the divergence of posteriors, which training rows alone decide, does not know that.
+the divergence of posteriors, which training rows alone decide, does not know that. Rows that leave
+in groups are predicted in `leave_groups_out`.
 """
 
 from __future__ import annotations
@@ -35,30 +36,10 @@ from gpproj.linalg import (
     times_vector,
     weighted_square,
 )
+from gpproj.projection.compared import Compared, compared
+from gpproj.projection.leave_groups_out import Groups, dense_derivative
 from gpproj.projection.values import Derivative
 from gpproj.reference import LeftOut, LeftOutLanes
-
-
-class Compared(NamedTuple):
-    """Predictions of single rows compared with the reference's, `(b, u)` each but the value."""
-
-    value: Array
-    """E, `(b,)`."""
-    by_mean: Array
-    """a = dE/dm'."""
-    by_variance: Array
-    """h = dE/dV."""
-
-
-def compared(target: LeftOut | LeftOutLanes, mean: Array, variance: Array) -> Compared:
-    """Return E of predictions N(m', V), `(b, u)` each, and its derivatives in them."""
-    xp = namespace(variance)
-    away = mean - target.mean
-    ratio = target.variance / variance
-    standing = away / variance
-    spread = ratio + away * standing
-    value = 0.5 * xp.sum(target.count * (spread - 1.0 - xp.log(ratio)), axis=-1)
-    return Compared(value, target.count * standing, 0.5 * target.count * (1.0 - spread) / variance)
 
 
 class Predicted(NamedTuple):
@@ -68,11 +49,11 @@ class Predicted(NamedTuple):
     """`(b, u, u)`."""
     z: Array
     """`B^-1 u`, `(b, u)`."""
-    D: Array
-    """`(b, u)`."""
     mean: Array
     """m', `(b, u)`."""
     compared: Compared
+    groups: Groups | None
+    """Where rows leave in groups."""
     failed: Array
     """`(b,)`."""
 
@@ -87,11 +68,14 @@ def predicted(target: LeftOut | LeftOutLanes, smooth: Evaluation, diagonal: Arra
         B_inverse = inverse(factor, overwrite=True)
     else:
         B_inverse, _, failed = inverses((smooth.value, stretch, target.site_scale))
+    z = times_vector(B_inverse, target.site_target)
+    if target.blocks is not None:
+        groups = Groups(target, target.blocks.of_matrices(B_inverse), z)
+        return Predicted(B_inverse, z, groups.mean, groups.compared, groups, failed)
     q = xp.linalg.diagonal(B_inverse)
-    z, D = times_vector(B_inverse, target.site_target), tau * q
     mean = (target.site_target - z / q) / target.site_root
-    found = compared(target, mean, (1.0 - target.latent * q) / D)
-    return Predicted(B_inverse, z, D, mean, found, failed)
+    found = compared(target, mean, (1.0 - target.latent * q) / (tau * q))
+    return Predicted(B_inverse, z, mean, found, None, failed)
 
 
 def leave_one_out(
@@ -107,8 +91,11 @@ def leave_one_out(
     diagonal : array `(b, 1)`
         Extra variance and nugget, which complete K.
     """
-    B_inverse, z, D, _, found, failed = predicted(target, smooth, diagonal)
+    B_inverse, z, _, found, groups, failed = predicted(target, smooth, diagonal)
+    if groups is not None:
+        return Derivative(found.value, dense_derivative(target, B_inverse, z, groups), failed)
     root = target.site_root
+    D = target.site_precision * namespace(B_inverse).linalg.diagonal(B_inverse)
     w = (found.by_mean * root * z - found.by_variance) / D**2
     G = weighted_square(B_inverse, -target.site_precision * w)
     pulled = times_vector(B_inverse, -root * found.by_mean / D)

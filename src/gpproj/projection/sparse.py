@@ -45,6 +45,7 @@ from gpproj.linalg import (
     to_host,
     transpose,
 )
+from gpproj.projection.leave_groups_out import GroupsLeftOutDivergence
 from gpproj.projection.sparse_leave_one_out import LeftOutDivergence
 from gpproj.projection.values import Value
 from gpproj.reference import LeftOut, Target
@@ -62,7 +63,7 @@ def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Ma
 
 def left_out_divergence(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
     """Return the divergence between leave-one-out predictions and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, LeftOutDivergence)
+    return _evaluate(target, kernel, parameters, mask, _left_out(target))
 
 
 def loo_divergence(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
@@ -75,7 +76,7 @@ def left_out_means(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask
     means = np.empty((len(mask), int(target.X.shape[0])))
     for lanes in _lanes(target, mask):
         features, extra = _prior(target, kernel, parameters[lanes], mask[lanes])
-        means[lanes] = to_host(LeftOutDivergence(target, features, extra).mean)
+        means[lanes] = to_host(_left_out(target)(target, features, extra).mean)
     return means
 
 
@@ -91,7 +92,12 @@ def evidence_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask
 
 def left_out_slopes(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the same of the divergence between leave-one-out predictions."""
-    return _slopes(target, kernel, parameters, mask, LeftOutDivergence)
+    return _slopes(target, kernel, parameters, mask, _left_out(target))
+
+
+def _left_out(target: LeftOut) -> Any:
+    """Return the objective of rows that leave one by one, or in groups."""
+    return LeftOutDivergence if target.blocks is None else GroupsLeftOutDivergence
 
 
 def _slopes(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from gpproj.inference.features import EvidenceSums, Features, Rows, evidence_sums
 from gpproj.linalg import Array, namespace, transpose
-from gpproj.projection.leave_one_out import compared
+from gpproj.projection.compared import compared
 from gpproj.reference import LeftOut
 
 SMALLEST = 1e-14

@@ -13,6 +13,7 @@ from gpproj.reference.lanes import (
     Lanes,
     LeftOutLanes,
     Targets,
+    blocks_of,
     go_together,
     side_by_side,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Target",
     "Targets",
     "Values",
+    "blocks_of",
     "check_clusters",
     "condition",
     "fit",

@@ -128,7 +128,15 @@ def problem_of(
     """Return the inference problem on the model's scale; constant inputs are out."""
     mask = np.asarray(training.varying)
     return Problem(
-        kernel, training.X, training.y, mask, nugget, likelihood, method, training.offset
+        kernel,
+        training.X,
+        training.y,
+        mask,
+        nugget,
+        likelihood,
+        method,
+        training.offset,
+        labels=training.row_groups,
     )
 
 

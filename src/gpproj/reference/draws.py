@@ -18,6 +18,7 @@ from gpproj.inference import (
     Sites,
     conditioned,
     exact,
+    left_out_density,
     posterior,
     reference_leave_one_out,
 )
@@ -88,16 +89,18 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
     those of Gaussian noise with its mean variance, or averages of the draws' natural parameters.
     """
     draws = draws.normalised()
-    means, sites, predicted = [], [], []
+    means, sites, predicted, density = [], [], [], []
     total: Covariance | None = None
     for parameters, weight in draws:
-        found = posterior(problem, parameters, conditioned(problem, parameters))
+        given = conditioned(problem, parameters)
+        found = posterior(problem, parameters, given)
         means.append(found.latent_mean)
         within = found.latent_cov.scaled(weight)
         total = within if total is None else total.plus(within)
         sites.append(found.sites)
         assert found.left_out is not None  # as of every process of one's own
         predicted.append(found.left_out)
+        density.append(left_out_density(problem, parameters, given, found.left_out))
     assert total is not None  # there are draws
     xp = namespace(problem.y)
     stacked = xp.stack(means)
@@ -110,11 +113,13 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
         total.plus_outer(away.T),
         likelihood,
         mean_sites(problem, likelihood, sites, draws.weights),
-        mixed_left_out(problem, draws, predicted),
+        mixed_left_out(draws.weights, predicted, density),
     )
 
 
-def mixed_left_out(problem: Problem, draws: Draws, predicted: Sequence[Marginals]) -> Marginals:
+def mixed_left_out(
+    weights: Host, predicted: Sequence[Marginals], density: Sequence[Host]
+) -> Marginals:
     """Return the moments of every row's prediction from the others, integrated over the draws.
 
     As in `weighted_leave_one_out`, the posterior without a row weighs draws by one over the density
@@ -123,17 +128,17 @@ def mixed_left_out(problem: Problem, draws: Draws, predicted: Sequence[Marginals
 
     Parameters
     ----------
-    problem : Problem
-    draws : Draws
+    weights : array `(s,)`
+        Of the draws.
     predicted : sequence of Marginals
         Of each draw, as `inference.left_out` has them.
+    density : sequence of arrays `(u,)`
+        Log densities of what left, as `inference.left_out_density` has them.
     """
-    pairs = list(zip(draws.parameters, predicted, strict=True))
-    density = np.stack([_left_out_density(problem, theta, one) for theta, one in pairs])
-    weights = np.exp(smoothed(np.log(draws.weights)[:, None] - density)[0])
+    anew = np.exp(smoothed(np.log(weights)[:, None] - np.stack(density))[0])
     return Marginals(
         *mixture_moments(
-            weights,
+            anew,
             np.stack([one.mean for one in predicted]),
             np.stack([one.variance for one in predicted]),
         )
@@ -144,22 +149,6 @@ def mixture_moments(weights: Host, mean: Host, variance: Host) -> tuple[Host, Ho
     """Return mean and variance of mixtures, `(n,)` each, of parts and weights `(s, n)`."""
     centre = np.sum(weights * mean, axis=0)
     return centre, np.sum(weights * (variance + (mean - centre) ** 2), axis=0)
-
-
-def _left_out_density(problem: Problem, parameters: Host, predicted: Marginals) -> Host:
-    """Return the log density of every distinct row's targets, predicted from the others, `(u,)`."""
-    likelihood = problem.likelihood_at(parameters)
-    observed, twins = problem.observed(likelihood), problem.twins
-    if problem.method == "exact":
-        y = observed.y if twins is None else twins.total(observed.y) / twins.count
-        away, variance = y - predicted.mean, predicted.variance
-        found: Host = -0.5 * (away**2 / variance + np.log(2.0 * np.pi * variance))
-        return found
-    mean, variance = predicted
-    if twins is not None:
-        mean, variance = mean[twins.label], variance[twins.label]
-    each = likelihood.log_density(observed.y, mean + observed.offset, variance)
-    return each if twins is None else twins.total(each)
 
 
 def mean_likelihood(problem: Problem, draws: Draws) -> Likelihood:

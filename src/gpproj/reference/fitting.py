@@ -424,6 +424,7 @@ def rows_of(problem: Problem, rows: NDArray[np.intp]) -> Problem:
         X=xp.take(problem.X, where, axis=0),
         y=xp.take(problem.y, where),
         offset=None if offset is None else xp.take(offset, where),
+        labels=None if problem.labels is None else problem.labels[rows],
     )
 
 

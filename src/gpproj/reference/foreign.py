@@ -150,7 +150,13 @@ class ForeignReference(Reference):
     def on_rows(self, rows: NDArray[np.intp]) -> ForeignReference:
         """Return the reference of some of the rows, whose moments were given all the rows."""
         training, latent = self.training.take(rows), self.latent
-        problem = replace(self.problem, X=training.X, y=training.y, offset=training.offset)
+        problem = replace(
+            self.problem,
+            X=training.X,
+            y=training.y,
+            offset=training.offset,
+            labels=training.row_groups,
+        )
         xp = namespace(latent.latent_mean)
         where = xp.asarray(rows, device=latent.latent_mean.device)
         moments = Latent(
@@ -167,14 +173,14 @@ class ForeignReference(Reference):
             f"a reference made by {self.source} stays where it is; give it arrays there"
         )
 
-    def refit(self, X: Any, y: Any, exposure: Any = None) -> Reference:
+    def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
         """Return a reference of other data, by the function that came with this one."""
         if self.recipe is None:
             raise ValueError(
                 "this reference cannot be refitted, which folds need: it has no refit function, "
                 f"see {self.source}"
             )
-        return super().refit(X, y, exposure)
+        return super().refit(X, y, exposure, row_groups)
 
     def partition(self, clusters: Clusters) -> list[Any]:
         """Return the one cluster that there is."""

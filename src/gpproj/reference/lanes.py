@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg import Array, Replays, is_numpy, like, namespace, room_for
+from gpproj.linalg import Array, Blocks, Replays, is_numpy, like, namespace, room_for
 from gpproj.reference.target import LeftOut, Target
 
 
@@ -66,6 +66,11 @@ class LeftOutLanes(NamedTuple):
     """`(b, u)`."""
     latent: Array
     """`(b, u)`."""
+
+    @property
+    def blocks(self) -> None:
+        """Rows that leave in groups are never side by side with others."""
+        return None
 
     @property
     def site_scale(self) -> Array:
@@ -165,14 +170,22 @@ class Kept(dict[int, Any]):
 def go_together(one: Held, first: Held) -> bool:
     """Say whether targets go into one batch.
 
-    They do if they are of one kind, have equally many rows and inputs, are on a device, and have no
-    inducing points.
+    They do if they are of one kind, have equally many rows and inputs, are on a device, and have
+    neither inducing points nor groups of rows that leave together.
     """
     if is_numpy(one.X) or is_numpy(first.X) or one.inducing or first.inducing:
+        return False
+    if any(blocks_of(member) for held in (one, first) for member in _members(held)):
         return False
     kinds = {isinstance(member, Target) for held in (one, first) for member in _members(held)[:1]}
     same = one.X.shape[-2:] == first.X.shape[-2:] and one.X.device == first.X.device
     return bool(same and len(kinds) == 1)
+
+
+def blocks_of(held: Target | LeftOut) -> Blocks | None:
+    """Return the groups of rows that leave together, if there are any."""
+    own = held.left_out if isinstance(held, Target) else held
+    return None if own is None else own.blocks
 
 
 def _members(held: Held) -> Sequence[Target | LeftOut]:

@@ -120,14 +120,16 @@ class LinearReference(LinearPredictive, Reference):
         """Not offered: linear models compute on the host."""
         raise ValueError("a linear reference computes on the host; it is fast enough there")
 
-    def refit(self, X: Any, y: Any, exposure: Any = None) -> LinearReference:
+    def refit(
+        self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None
+    ) -> LinearReference:
         """Return a reference of other data, made by the same recipe."""
         if self.recipe is None:
             raise ValueError(
                 f"this reference cannot be refitted, which folds need: {self.source} was called "
                 "without refit="
             )
-        found = super().refit(X, y, exposure)
+        found = super().refit(X, y, exposure, row_groups)
         if not isinstance(found, LinearReference):
             raise TypeError(f"refit must return a linear reference, as this one is; got {found!r}")
         return found

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Columns, TrainingSet, new_inputs
+from gpproj.data import Columns, TrainingSet, new_inputs, read_row_groups
 from gpproj.inference import (
     Conditioned,
     Latent,
@@ -172,11 +172,39 @@ class Reference(Predictive):
         relevance /= max(relevance.max(), np.finfo(float).tiny)
         return pd.Series(relevance, index=list(self.feature_names), name="ard_relevance")
 
-    def refit(self, X: Any, y: Any, exposure: Any = None) -> Reference:
+    def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
         """Return a reference of other data, made by the same recipe."""
         if self.recipe is None:
             raise ValueError("this reference does not know how it was made; make another by hand")
-        return self.recipe(X, y) if exposure is None else self.recipe(X, y, exposure=exposure)
+        given = {} if exposure is None else {"exposure": exposure}
+        found = self.recipe(X, y, **given)
+        return found if row_groups is None else found.with_row_groups(row_groups)
+
+    def with_row_groups(self, row_groups: Any) -> Self:
+        """Return the same reference with groups of rows that belong together.
+
+        Visits of a patient, say, or days of a month: a model that has seen one of them predicts the
+        others too well. Submodels that are learned by predictions of rows that were left out, the
+        default, are then compared by predictions from the rows of other groups, and
+        `gpproj.validate` keeps groups together in its folds. Rows that are equal in all inputs
+        leave together in any case.
+
+        Parameters
+        ----------
+        row_groups : array, series or list `(n,)`
+            Labels of the groups, one a row; None for no groups.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> X, y = gpproj.datasets.toy_sines(n=40, random_state=0)
+        >>> ref = gpproj.fit(X[:, 5:], y).with_row_groups([row // 4 for row in range(40)])
+        >>> gpproj.forward_search(ref, 1, progress=False).order
+        ('x2',)
+        """
+        labels = None if row_groups is None else read_row_groups(row_groups, self.training.n)
+        training = replace(self.training, row_groups=labels)
+        return replace(self, training=training, problem=replace(self.problem, labels=labels))
 
     def to(self, device: str) -> Reference:
         """Return the same reference on a device of torch, such as "cuda", to compute there.
@@ -200,7 +228,9 @@ class Reference(Predictive):
     def on_rows(self, rows: NDArray[np.intp]) -> Reference:
         """Return the reference of some of the rows alone, hyperparameters and scaling held."""
         training, problem = self.training.take(rows), self.problem
-        problem = replace(problem, X=training.X, y=training.y, offset=training.offset)
+        problem = replace(
+            problem, X=training.X, y=training.y, offset=training.offset, labels=training.row_groups
+        )
         return replace(self, training=training, problem=problem, recipe=None, posterior=None)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:

@@ -14,13 +14,16 @@ from gpproj.inference import (
     Latent,
     Marginals,
     Problem,
+    are_groups_separable,
     are_separable,
+    groups_left_out_of_moments,
     left_out_of_moments,
     merged_sites,
 )
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import (
     Array,
+    Blocks,
     Covariance,
     Host,
     LowRankCovariance,
@@ -106,6 +109,8 @@ class LeftOut(SiteRows):
     latent: Array
     """`(u,)`: one where the latent function is predicted, zero where the target is, with its
     noise."""
+    blocks: Blocks | None = None
+    """Rows that leave together in the groups of a user; None if each leaves by itself."""
     separable: bool = True
     """Whether rows could be left out of the reference at all."""
 
@@ -187,9 +192,7 @@ def target_of(problem: Problem, latent: Latent) -> Target:
     nugget = problem.nugget_variance(latent.likelihood)
     predicted, separable = latent.left_out, True
     if predicted is None:
-        marginals = Marginals(to_host(latent.latent_mean), to_host(latent.latent_cov.diagonal()))
-        predicted = left_out_of_moments(problem, marginals, latent.sites)
-        separable = are_separable(problem, marginals, latent.sites)
+        predicted, separable = _removed(problem, latent)
     return Target(
         X=problem.X,
         latent_mean=latent.latent_mean,
@@ -200,6 +203,19 @@ def target_of(problem: Problem, latent: Latent) -> Target:
         inducing=problem.inducing,
         left_out=replace(_left_out(problem, latent, predicted, nugget), separable=separable),
     )
+
+
+def _removed(problem: Problem, latent: Latent) -> tuple[Marginals, bool]:
+    """Return predictions of rows by latent moments without their sites; whether that could be."""
+    mean, cov = to_host(latent.latent_mean), latent.latent_cov
+    if problem.row_groups is not None:
+        twins, merged = problem.twins, merged_sites(problem, latent.sites)
+        distinct = cov if twins is None else cov.take(twins.first)
+        found = groups_left_out_of_moments(problem, mean, cov, latent.sites)
+        return found, are_groups_separable(problem, distinct, merged)
+    marginals = Marginals(mean, to_host(cov.diagonal()))
+    found = left_out_of_moments(problem, marginals, latent.sites)
+    return found, are_separable(problem, marginals, latent.sites)
 
 
 def _left_out(problem: Problem, latent: Latent, predicted: Marginals, nugget: float) -> LeftOut:
@@ -220,4 +236,5 @@ def _left_out(problem: Problem, latent: Latent, predicted: Marginals, nugget: fl
         variance=like(predicted.variance, X),
         count=like(count, X),
         latent=like(np.full_like(precision, not observed), X),
+        blocks=None if problem.row_groups is None else Blocks(problem.row_groups, X),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Rows as RawRows
-from gpproj.data import raw_rows
+from gpproj.data import raw_rows, read_row_groups
 from gpproj.execute import run
 from gpproj.linalg import Host, to_host
 from gpproj.prediction import Predictive
@@ -50,16 +50,22 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
     """Return the folds that a number, a splitter of scikit-learn or a list of pairs stands for.
 
     A number stands for random folds; of class targets, with about the same share of each class, and
-    of counts with about the same share of zeros.
+    of counts with about the same share of zeros. Groups of rows stay together.
     """
     training = reference.training
     n, y = training.n, to_host(training.y)
     splitter = folds
+    groups = training.row_groups if groups is None else read_row_groups(groups, n)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        if not 2 <= folds <= n:
-            raise ValueError(f"folds must be from 2 to the number of rows, {n}; got {folds}")
+        most, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups of rows")
+        if not 2 <= folds <= most:
+            raise ValueError(f"folds must be from 2 to the number of {what}, {most}; got {folds}")
         y = np.minimum(y, 1.0) if training.kind == "count" else y
-        splitter = _random_folds(int(folds), None if training.kind == "real" else y, random_state)
+        classes = None if training.kind == "real" else y
+        if groups is None:
+            splitter = _random_folds(int(folds), classes, random_state)
+        else:
+            splitter = _grouped_folds(int(folds), classes, random_state)
     text = isinstance(splitter, (str, bytes))  # which have a method `split` too
     if hasattr(splitter, "split") and not text:
         pairs: Iterable[Any] = splitter.split(np.zeros((n, 1)), y, groups)
@@ -97,6 +103,14 @@ def _random_folds(folds: int, classes: Host | None, random_state: Any) -> Any:
     place = np.empty(classes.size, dtype=np.intp)
     place[order] = np.arange(classes.size) % folds
     return PredefinedSplit(place)
+
+
+def _grouped_folds(folds: int, classes: Host | None, random_state: Any) -> Any:
+    """Return a splitter into random folds that keep groups of rows together."""
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
+    kind = GroupKFold if classes is None else StratifiedGroupKFold
+    return kind(folds, shuffle=True, random_state=random_state)
 
 
 def _rows_of(pair: Any, n: int) -> tuple[Rows, Rows]:
@@ -200,7 +214,7 @@ def along_of(results: Sequence[FoldResult]) -> Scores | None:
 
 def predictions(models: list[Predictive], new: RawRows, rows: Rows, fold: int) -> Scores:
     """Return what models say of rows that they have not seen."""
-    X, y, exposure = new
+    X, y, exposure, _ = new
     means: list[Host] = [to_host(model.predict_response(X, exposure).mean) for model in models]
     densities: list[Host] = [to_host(model.log_density(X, y, exposure)) for model in models]
     label = np.full(rows.size, fold, dtype=np.intp)

@@ -30,6 +30,7 @@ from gpproj.inference import (
     leave_one_out,
     left_out_of_moments,
     posterior,
+    single_densities,
 )
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
@@ -243,8 +244,11 @@ class SampledLeaver(Leaver):
             )
             for mean, variance, own in zip(means, variances, self.sites, strict=True)
         ]
-        draws = Draws(self.reference.draws.parameters, np.maximum(w, np.finfo(np.float64).tiny))
-        return mixed_left_out(rest, draws, found)
+        parameters = self.reference.draws.parameters
+        density = [
+            single_densities(rest, theta, one) for theta, one in zip(parameters, found, strict=True)
+        ]
+        return mixed_left_out(np.maximum(w, np.finfo(np.float64).tiny), found, density)
 
     def __call__(self, i: int) -> Left:
         """Leave out observation i."""

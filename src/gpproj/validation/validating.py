@@ -41,7 +41,7 @@ def validate(
     max_inputs: int | None = None,
     learn: Learn | None = None,
     criterion: CriterionName | None = None,
-    groups: Any = None,
+    row_groups: Any = None,
     points: int | None = None,
     hyperparameters: Literal["updated", "held"] = "updated",
     refit: bool = True,
@@ -62,7 +62,7 @@ def validate(
     method : {"loo", "kfold"}, optional
         Leave out one row at a time, or one fold. K-fold when left out if the reference has fixed
         hyperparameters, leave-one-out if it has posterior draws; K-fold of linear references that
-        can be refitted.
+        can be refitted, and of references whose rows have groups.
     folds : int, splitter or iterable of (train, test)
         Of K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
         classes have about the same share of each class, those of counts about the same share of
@@ -76,8 +76,9 @@ def validate(
         Steps of the search, if no path is given.
     learn, criterion
         Of that search, as for `gpproj.forward_search`.
-    groups : array `(n,)`, optional
-        Labels of rows, for splitters that keep groups of rows together.
+    row_groups : array `(n,)`, optional
+        Labels of groups of rows that stay together in folds; those that the reference has when
+        left out, see `Reference.with_row_groups`.
     points : int, optional
         Of leave-one-out: predict a random choice of that many rows only.
     hyperparameters : {"updated", "held"}
@@ -141,7 +142,7 @@ def validate(
         if plan.method == "loo":
             pairs = leave_one_out_folds(reference.training.n, plan.points)
         else:
-            pairs = folds_of(reference, folds, groups, random_state)
+            pairs = folds_of(reference, folds, row_groups, random_state)
         inner = _Inner(folds, random_state) if nested else None
         cv = _by_folds(path, plan.method, plan.search, pairs, n_jobs, progress, inner, checkpoint)
     for problem in cv.problems:
@@ -231,6 +232,11 @@ def _plan(
             'method="loo" of posterior draws needs whole covariance matrices, and this reference '
             'has inducing points; use "kfold"'
         )
+    if method == "loo" and reference.training.row_groups is not None:
+        raise ValueError(
+            'method="loo" leaves out single rows, and those of this reference have groups that '
+            'stay together; use "kfold"'
+        )
     if method is None:
         method = _usual_method(reference)
     if method not in ("loo", "kfold"):
@@ -263,7 +269,9 @@ def _plan(
 def _usual_method(reference: Reference) -> Method:
     if isinstance(reference, LinearReference) and reference.recipe is not None:
         return "kfold"  # with the search inside, at little cost
-    return "loo" if reference.draws.count > 1 and not _drawn_sparse(reference) else "kfold"
+    if reference.training.row_groups is not None or _drawn_sparse(reference):
+        return "kfold"
+    return "loo" if reference.draws.count > 1 else "kfold"
 
 
 def _drawn_sparse(reference: Reference) -> bool:
