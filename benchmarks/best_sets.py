@@ -3,6 +3,7 @@
     python benchmarks/best_sets.py --json                       hours on one core
     python benchmarks/best_sets.py --sets yacht yacht+ --splits 2
     python benchmarks/best_sets.py --sets simulated
+    python benchmarks/best_sets.py --jobs 8 --device cuda
 
 On random rows of a data set (needs the data folder in GPPROJ_DATA) or of the simulated families,
 `path.best(k)` of a race is compared with the sets of an exhaustive and of a backward search and of
@@ -50,11 +51,11 @@ def rows_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def split_of(name: str, seed: int) -> dict[str, Any]:
+def split_of(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
     """Compare the path of one split with its rivals."""
     warnings.simplefilter("ignore")
     X, y = rows_of(name, seed)
-    reference = gpproj.fit(X, y)
+    reference = gpproj.fit(X, y, device=device)
     most = min(SIZES, X.shape[1])
     start = time.perf_counter()
     path = gpproj.forward_search(reference, most, progress=False)
@@ -94,13 +95,16 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, help="data sets, or simulated")
     parser.add_argument("--splits", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--device", help="where to compute, such as cuda; this processor if not")
     parser.add_argument("--json", action="store_true", help="print one line of JSON for a split")
     given = parser.parse_args()
     names = list(FAMILIES) if given.sets == ["simulated"] else given.sets
     parallel = joblib.Parallel(given.jobs, return_as="generator_unordered")
     found = []
     for one in parallel(
-        joblib.delayed(split_of)(name, seed) for name in names for seed in range(given.splits)
+        joblib.delayed(split_of)(name, seed, given.device)
+        for name in names
+        for seed in range(given.splits)
     ):
         found.append(one)
         text = "  ".join(f"{key} {value}" for key, value in one.items())

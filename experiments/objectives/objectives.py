@@ -2,6 +2,7 @@
 
     python experiments/objectives/objectives.py run boston yacht+ --splits 20 --jobs 2
     python experiments/objectives/objectives.py run simulated --splits 20
+    python experiments/objectives/objectives.py run crime --splits 20 --jobs 6 --device cuda
     python experiments/objectives/objectives.py tables
 
 On every split a reference is fitted to the training rows, and two searches look for the best sets
@@ -85,10 +86,10 @@ def split_of(name: str, seed: int) -> Rows:
     return X[train], y[train], X[test], y[test]
 
 
-def study(name: str, seed: int) -> pd.DataFrame:
+def study(name: str, seed: int, device: str | None = None) -> pd.DataFrame:
     """Return the scores of all sets and all ways of learning on one split."""
     X, y, X_test, y_test = split_of(name, seed)
-    reference = gpproj.fit(X, y)
+    reference = gpproj.fit(X, y, device=device)
 
     def scores(model: gpproj.Reference | gpproj.Submodel) -> tuple[float, float]:
         misses = y_test - model.predict_response(X_test).mean
@@ -111,14 +112,14 @@ def study(name: str, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def quiet(name: str, seed: int) -> pd.DataFrame:
+def quiet(name: str, seed: int, device: str | None = None) -> pd.DataFrame:
     """Return the study of a split without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return study(name, seed)
+        return study(name, seed, device)
 
 
-def run(names: list[str], splits: int, jobs: int) -> None:
+def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> None:
     """Add the splits that are missing to the results."""
     every = {"simulated": list(families.FAMILIES)}
     names = [one for name in names for one in every.get(name, [name])]
@@ -127,7 +128,8 @@ def run(names: list[str], splits: int, jobs: int) -> None:
         done = set(pd.read_csv(RESULTS)[["data", "split"]].itertuples(index=False, name=None))
     wanted = [(name, seed) for seed in range(splits) for name in names]
     parallel = joblib.Parallel(jobs, return_as="generator_unordered")
-    for found in parallel(joblib.delayed(quiet)(*one) for one in wanted if one not in done):
+    missing = (one for one in wanted if one not in done)
+    for found in parallel(joblib.delayed(quiet)(*one, device) for one in missing):
         found.to_csv(
             RESULTS, mode="a", header=not RESULTS.exists(), index=False, float_format="%.5g"
         )
@@ -139,17 +141,29 @@ def tables() -> dict[str, pd.DataFrame]:
 
     Of ways of learning over the paper's with a weak prior on the same sets, and of sets that were
     compared by leave-one-out predictions over sets that were compared by projection errors, both
-    learned by default.
+    learned by default. Standard errors are over splits; the last ones are of the default way of
+    learning, and of the mean over the sizes.
     """
     results = pd.read_csv(RESULTS)
     results = results[results.learned != "reference"]
     index = ["data", "split", "searched", "size"]
     wide = results.pivot_table(index=index, columns="learned", values="mlpd")[list(LEARNERS)]
-    learned = wide.sub(wide["paper, weak"], axis=0).groupby("data").mean()
+    over = wide.sub(wide["paper, weak"], axis=0)
+    learned = over.groupby("data").mean()
     learned.insert(0, "splits", results.groupby("data").split.nunique())
+    learned["standard error"] = _standard_error(over["loo, reference"])
     compared = wide["loo, reference"].unstack("searched")
-    gains = (compared["loo"] - compared["projection"]).unstack("size").groupby("data").mean()
+    gain = compared["loo"] - compared["projection"]
+    gains = gain.unstack("size").groupby("data").mean()
+    gains["mean"] = gain.groupby("data").mean()
+    gains["standard error"] = _standard_error(gain)
     return {"learned": learned.round(3), "compared": gains.round(3)}
+
+
+def _standard_error(gains: pd.Series) -> pd.Series:
+    """Return the standard error over splits of the mean gain on each data set."""
+    splits = gains.groupby(["data", "split"]).mean().groupby("data")
+    return splits.std() / np.sqrt(splits.count())
 
 
 if __name__ == "__main__":
@@ -161,10 +175,11 @@ if __name__ == "__main__":
     running.add_argument("data", nargs="+")
     running.add_argument("--splits", type=int, default=20)
     running.add_argument("--jobs", type=int, default=1)
+    running.add_argument("--device", help="where to compute, such as cuda; this processor if not")
     commands.add_parser("tables")
     given = parser.parse_args()
     if given.command == "run":
-        run(given.data, given.splits, given.jobs)
+        run(given.data, given.splits, given.jobs, given.device)
     else:
         for title, table in tables().items():
             print(title, table.to_string(), sep="\n", end="\n\n")

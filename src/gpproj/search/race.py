@@ -18,6 +18,10 @@ LANES = 1
 """Starts of a candidate that run on after the first heat. Where there are many valleys that is
 often not the right one; hence winners are polished."""
 
+FIRST_WARM, FIRST_LANES = 8, 2
+"""The same for a first input, before which nothing is known: it has the most valleys, and all later
+ones depend on it."""
+
 POLISH = 200
 """Values and gradients that the winner of a step takes, about."""
 
@@ -107,7 +111,8 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
         return found
 
     sets = [step.members(candidates[place]) for place in running]
-    runners = space.begin(sets, step.known, WARM)
+    first = not parent.inputs.any()
+    runners = space.begin(sets, step.known, FIRST_WARM if first else WARM)
     costs = space.costs(candidates)
     for count, iterations in ((heats.go_on, FURTHER), (heats.arrive, 0)):
         errors = space.projector.errors(runners)
@@ -115,7 +120,7 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
             found[place] = Candidate(float(error), runner.evaluations, None)
         best = np.argsort(-step.gains(errors, costs[running]), kind="stable")[:count]
         running = running[best]
-        runners = [runners[place].narrowed(LANES) for place in best]
+        runners = [runners[place].narrowed(FIRST_LANES if first else LANES) for place in best]
         if iterations:
             runners = space.advance(runners, iterations)
     sets = [step.members(candidates[place]) for place in running]
@@ -127,8 +132,8 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
 def evaluations_expected(inputs: int, units: int) -> int:
     """Return about how many values and gradients a race takes."""
     start, go_on, arrive = heats_of(inputs, 1.0, units)
-    lanes = 3 if inputs else 5
-    return start * lanes * (WARM + 2) + go_on * (FURTHER + 2) + arrive * 15 + POLISH
+    lanes, warm = (3, WARM) if inputs else (5, FIRST_WARM)
+    return start * lanes * (warm + 2) + go_on * (FURTHER + 2) + arrive * 15 + POLISH
 
 
 def _ranked(step: Step, candidates: Sequence[int], hopes: Host) -> NDArray[np.intp]:
