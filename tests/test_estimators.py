@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,16 +24,23 @@ from gpproj.kernels import Constant, Linear, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian
 
 
-def plain_regression(X, y):
+# Classes, whose instances print alike in every process: the names of the checks below contain them,
+# and workers that share the tests must agree on the names.
+@dataclass(frozen=True)
+class PlainRegression:
     """Straight lines at given hyperparameters: what scikit-learn checks is not the fit."""
-    spread = float(np.var(y)) or 1.0
-    kernel = Constant(spread) + Linear(spread / X.shape[1])
-    return gpproj.condition(X, y, kernel, Gaussian(0.1 * spread), standardize=True)
+
+    def __call__(self, X, y):
+        spread = float(np.var(y)) or 1.0
+        kernel = Constant(spread) + Linear(spread / X.shape[1])
+        return gpproj.condition(X, y, kernel, Gaussian(0.1 * spread), standardize=True)
 
 
-def plain_classification(X, y):
-    kernel = Constant(1.0) + Linear(4.0 / X.shape[1])
-    return gpproj.condition(X, y, kernel, Bernoulli(), standardize=True)
+@dataclass(frozen=True)
+class PlainClassification:
+    def __call__(self, X, y):
+        kernel = Constant(1.0) + Linear(4.0 / X.shape[1])
+        return gpproj.condition(X, y, kernel, Bernoulli(), standardize=True)
 
 
 def quick_regression(X, y):
@@ -49,8 +57,8 @@ def quick_classification(X, y):
 
 @parametrize_with_checks(
     [
-        gpproj.ProjectionRegressor(1, reference=plain_regression),
-        gpproj.ProjectionClassifier(1, reference=plain_classification),
+        gpproj.ProjectionRegressor(1, reference=PlainRegression()),
+        gpproj.ProjectionClassifier(1, reference=PlainClassification()),
     ]
 )
 @pytest.mark.filterwarnings("ignore:.*constant in X.*:UserWarning")
