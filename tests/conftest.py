@@ -60,6 +60,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NoSkip(), "gpproj-no-skip")
 
 
+@pytest.hookimpl(tryfirst=True)  # before anything is left out by its marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make quick` leaves out."""
+    file = TESTS / "long.txt"
+    names = set(file.read_text().splitlines()) if file.exists() else set()
+    for item in items:
+        if item.nodeid.partition("[")[0] in names:
+            item.add_marker("long")
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of the real data files: `GPPROJ_DATA`, or `shared/data` beside the checkout."""
@@ -97,6 +107,16 @@ def oracle() -> Callable[[str], dict[str, Any]]:
         return json.loads((TESTS / "oracles" / f"{name}.json").read_text())
 
     return load
+
+
+@pytest.fixture
+def wide_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As wide as a terminal may be: tables of the command line are then neither folded nor cut."""
+    from gpproj.cli import display
+
+    # Both: a console that is made now asks the variable, one that was made earlier keeps its width.
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(display.console, "_width", 160)
 
 
 def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None, always=()):

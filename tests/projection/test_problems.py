@@ -17,7 +17,9 @@ D = 4
 both = pytest.mark.parametrize("learn", ["loo", "projection"])
 
 
-@pytest.mark.parametrize("prior", [None, "weak", "reference"])
+@pytest.mark.parametrize(
+    "prior", [None, *(pytest.param(one, marks=pytest.mark.slow) for one in ("weak", "reference"))]
+)
 @both
 def test_a_constant_column_changes_nothing(learn, prior, with_and_without):
     more, plain = with_and_without(learn, prior)

@@ -93,6 +93,7 @@ def test_the_objective_never_grows_along_nested_sets(learn, prior, projector):
 
 # The divergence of posteriors without a prior has valleys at the bounds of its parameters, of which
 # one of these 16 sets misses half a nat; searches tell sets of their parts.
+@pytest.mark.slow
 @pytest.mark.parametrize(("learn", "missed"), [("loo", 1e-3), ("projection", 1.0)])
 def test_without_a_prior_no_set_is_worse_than_a_part_of_it(learn, missed, projector):
     """Nothing of one set is told to another here: every optimum is found by itself."""
