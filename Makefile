@@ -52,7 +52,7 @@ venv-all: $(VENV)/.stamp-all ## environment of everything, torch included (Pytho
 test: $(VENV)/.stamp-test ## run the tests and the examples in the docstrings
 	@$(PYTEST) $(ARGS)
 
-quick: $(VENV)/.stamp-test ## run the tests of every room that take less than a second
+quick: $(VENV)/.stamp-test ## run the short tests of every room, in less than a minute
 	@$(PYTEST) -q -m "not slow and not long" $(ARGS)
 
 lint: $(VENV)/.stamp-dev ## check style and formatting
@@ -73,7 +73,7 @@ bench: $(VENV)/.stamp-core ## time one evaluation against BLAS and scikit-learn
 	@$(BIN)/python benchmarks/evaluation.py --n 400 --d 102 --json
 
 clean: ## remove the environments and everything built
-	rm -rf .venv .venv-* dist docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # An interrupted or foreign environment is replaced whole; a folder that is none is left alone.

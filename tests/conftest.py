@@ -18,6 +18,21 @@ NO_DATA = "real data files absent: set GPPROJ_DATA"
 NO_BROWSER = "no Chromium on the PATH to open the page with"
 NO_GPU = "no GPU that torch can use"
 NO_SCIPY_SWITCH = "SCIPY_ARRAY_API is not set"  # a check of scikit-learn that does not concern us
+# What several tests share and takes seconds to make: `make quick` leaves out all that ask for it.
+LONG_FIXTURES = {
+    "tests/reference/test_fit_classes.py::fitted",
+    "tests/reference/test_fit_classes.py::sampled",
+    "tests/report/test_browser.py::browser",
+    "tests/report/test_sparse.py::cv",
+    "tests/reproduce/test_ablation.py::projected",
+    "tests/reproduce/test_ablation.py::written",
+    "tests/search/test_search_classes.py::paths",
+    "tests/test_cluster.py::mortal_workers",
+    "tests/test_cluster.py::workers",
+    "tests/test_estimators.py::fitted",
+    "tests/test_select.py::class_run",
+    "tests/test_select.py::count_run",
+}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -64,9 +79,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make quick` leaves out."""
     file = TESTS / "long.txt"
-    names = set(file.read_text().splitlines()) if file.exists() else set()
+    long = LONG_FIXTURES.union(file.read_text().splitlines() if file.exists() else ())
     for item in items:
-        if item.nodeid.partition("[")[0] in names:
+        module, own = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
+        asked = {f"{module}::{name}" for name in getattr(item, "fixturenames", ())}
+        if not long.isdisjoint(asked | {own}):
             item.add_marker("long")
 
 
