@@ -2,6 +2,7 @@
 #
 #   PYTHON=python3.12 make test    uses that interpreter, in a folder of its own (.venv-3.12)
 #   make test ARGS="-k kernels"    hands ARGS to pytest
+#   make test WORKERS=0            runs in one process, as a debugger needs it
 #
 # A stamp in the environment says which set of packages is in it; a set is installed again only
 # when pyproject.toml or constraints.txt is newer than its stamp.
@@ -29,6 +30,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(PIP)) -c constraints.txt
 LISTS := pyproject.toml constraints.txt
 
+# Two at a time, each with one BLAS thread. A worker that has finished takes over half of what its
+# neighbour has left, so that tests of a file mostly meet and share what they have computed.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal
+
 # The environment of exactly this interpreter: another version finds no such file and starts afresh.
 MADE := $(VENV)/.stamp-python-$(VERSION)
 
@@ -36,7 +42,7 @@ MADE := $(VENV)/.stamp-python-$(VERSION)
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: demo venv venv-all test lint format types docs bench clean
+.PHONY: demo venv venv-all test quick lint format types docs bench clean
 demo: $(VENV)/.stamp-core ## find the inputs that matter in a small data set, with a table and plots
 	@$(BIN)/gpproj demo
 
@@ -44,7 +50,10 @@ venv: $(VENV)/.stamp-test ## environment of the tests: core, test, mcmc, dask
 venv-all: $(VENV)/.stamp-all ## environment of everything, torch included (Python 3.11)
 
 test: $(VENV)/.stamp-test ## run the tests and the examples in the docstrings
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+quick: $(VENV)/.stamp-test ## run the short tests of every room, in less than a minute
+	@$(PYTEST) -q -m "not slow and not long" $(ARGS)
 
 lint: $(VENV)/.stamp-dev ## check style and formatting
 	@$(BIN)/ruff check .
@@ -64,7 +73,7 @@ bench: $(VENV)/.stamp-core ## time one evaluation against BLAS and scikit-learn
 	@$(BIN)/python benchmarks/evaluation.py --n 400 --d 102 --json
 
 clean: ## remove the environments and everything built
-	rm -rf .venv .venv-* dist docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # An interrupted or foreign environment is replaced whole; a folder that is none is left alone.

@@ -18,6 +18,21 @@ NO_DATA = "real data files absent: set GPPROJ_DATA"
 NO_BROWSER = "no Chromium on the PATH to open the page with"
 NO_GPU = "no GPU that torch can use"
 NO_SCIPY_SWITCH = "SCIPY_ARRAY_API is not set"  # a check of scikit-learn that does not concern us
+# What several tests share and takes seconds to make: `make quick` leaves out all that ask for it.
+LONG_FIXTURES = {
+    "tests/reference/test_fit_classes.py::fitted",
+    "tests/reference/test_fit_classes.py::sampled",
+    "tests/report/test_browser.py::browser",
+    "tests/report/test_sparse.py::cv",
+    "tests/reproduce/test_ablation.py::projected",
+    "tests/reproduce/test_ablation.py::written",
+    "tests/search/test_search_classes.py::paths",
+    "tests/test_cluster.py::mortal_workers",
+    "tests/test_cluster.py::workers",
+    "tests/test_estimators.py::fitted",
+    "tests/test_select.py::class_run",
+    "tests/test_select.py::count_run",
+}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -60,6 +75,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NoSkip(), "gpproj-no-skip")
 
 
+@pytest.hookimpl(tryfirst=True)  # before anything is left out by its marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make quick` leaves out."""
+    file = TESTS / "long.txt"
+    long = LONG_FIXTURES.union(file.read_text().splitlines() if file.exists() else ())
+    for item in items:
+        module, own = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
+        asked = {f"{module}::{name}" for name in getattr(item, "fixturenames", ())}
+        if not long.isdisjoint(asked | {own}):
+            item.add_marker("long")
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of the real data files: `GPPROJ_DATA`, or `shared/data` beside the checkout."""
@@ -97,6 +124,16 @@ def oracle() -> Callable[[str], dict[str, Any]]:
         return json.loads((TESTS / "oracles" / f"{name}.json").read_text())
 
     return load
+
+
+@pytest.fixture
+def wide_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As wide as a terminal may be: tables of the command line are then neither folded nor cut."""
+    from gpproj.cli import display
+
+    # Both: a console that is made now asks the variable, one that was made earlier keeps its width.
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(display.console, "_width", 160)
 
 
 def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None, always=()):

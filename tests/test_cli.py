@@ -25,9 +25,7 @@ def no_figure_left_open():
 
 
 @pytest.fixture
-def command(monkeypatch):
-    # As wide as a terminal may be: names in tables are then never folded.
-    monkeypatch.setenv("COLUMNS", "160")
+def command(wide_screen):
     runner = CliRunner()
     return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])
 
@@ -88,6 +86,7 @@ def test_unknown_command_is_named(command):
     assert "frobnicate" in done.output
 
 
+@pytest.mark.slow
 def test_demo_prints_the_answer_and_writes_plots_and_report(command, small_data, tmp_path):
     out = tmp_path / "new" / "folder"
     done = command("demo", "--out", out)

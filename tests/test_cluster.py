@@ -198,6 +198,7 @@ def test_a_search_sends_large_arrays_to_each_worker_once(workers, reference, pat
     assert set(found[0]["arrived"]) == set(found[1]["arrived"])
 
 
+@pytest.mark.slow
 def test_a_second_search_sends_no_large_array(workers, reference, path):
     gpproj.forward_search(reference, 1, n_jobs=None, progress=False)
     counted = watch(workers)
@@ -205,6 +206,7 @@ def test_a_second_search_sends_no_large_array(workers, reference, path):
     assert [one["arrived"] for one in counted()] == [[], []]
 
 
+@pytest.mark.slow
 def test_a_worker_that_lacks_the_arrays_is_sent_them(workers, reference, path):
     gpproj.forward_search(reference, 1, n_jobs=None, progress=False)
     first, _ = workers.scheduler_info()["workers"]
@@ -215,6 +217,7 @@ def test_a_worker_that_lacks_the_arrays_is_sent_them(workers, reference, path):
     assert sum(len(one["arrived"]) for one in counted()) > 2
 
 
+@pytest.mark.slow
 def test_workers_that_all_lack_the_arrays_are_sent_them(workers, reference):
     alone = gpproj.leave_input_out(reference)
     for _ in range(2):
@@ -273,6 +276,7 @@ class Killer(threading.Thread):
             self.killed = True
 
 
+@pytest.mark.slow
 def test_a_search_survives_the_death_of_a_worker(mortal_workers, reference, path, tmp_path):
     victim, _ = mortal_workers.run(os.getpid).values()
     killer = Killer(victim, tmp_path / "search.npz")
@@ -284,6 +288,7 @@ def test_a_search_survives_the_death_of_a_worker(mortal_workers, reference, path
     assert_same_path(found, path)
 
 
+@pytest.mark.slow
 def test_a_task_survives_the_worker_that_was_doing_it(mortal_workers, tmp_path):
     begun = tmp_path / "begun"
     large = np.arange(LARGE / 8.0)

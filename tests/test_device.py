@@ -132,6 +132,7 @@ def test_slopes_are_those_of_numpy(pair, learn):
     close(slopes(pair.there.target, *at), slopes(pair.here.target, *at))
 
 
+@pytest.mark.slow
 def test_searches_find_what_numpy_finds(pair):
     found, expected = (
         gpproj.forward_search(one, progress=False) for one in (pair.there, pair.here)
@@ -276,6 +277,7 @@ def test_a_moved_reference_is_refitted_there(here):
     assert isinstance(here.refit(X[:30], y[:30]).training.X, np.ndarray)
 
 
+@pytest.mark.slow
 def test_folds_are_computed_there(here, there, path, monkeypatch):
     expected = gpproj.validate(
         here, gpproj.forward_search(here, 2, progress=False), folds=2, random_state=0
@@ -351,6 +353,7 @@ def csv(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_a_run_on_a_device_answers_as_one_without(csv, tmp_path, monkeypatch, capsys):
     options = ("--target", "price", "--folds", 2, "--max-inputs", 2, "--json")
     monkeypatch.setattr("gpproj.cli.commands.write_outputs", lambda run, cv: run.folder / "none")

@@ -48,11 +48,13 @@ SLOW = {
     "docs/howto/reporting.md",
     "docs/howto/sampled.md",
     "docs/howto/scikit-learn.md",
+    "docs/plots.md",
+    "docs/report.md",
     "docs/searching.md",
     "docs/tutorial.md",
     "docs/validating.md",
 }
-"""Five seconds and more on an idle core; the README runs with the other tests."""
+"""Three seconds and more on an idle core; the README runs with the other tests."""
 
 FENCE = re.compile(r"^```python\n(?P<code>.*?)^```\n", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,16 +24,23 @@ from gpproj.kernels import Constant, Linear, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian
 
 
-def plain_regression(X, y):
+# Classes, whose instances print alike in every process: the names of the checks below contain them,
+# and workers that share the tests must agree on the names.
+@dataclass(frozen=True)
+class PlainRegression:
     """Straight lines at given hyperparameters: what scikit-learn checks is not the fit."""
-    spread = float(np.var(y)) or 1.0
-    kernel = Constant(spread) + Linear(spread / X.shape[1])
-    return gpproj.condition(X, y, kernel, Gaussian(0.1 * spread), standardize=True)
+
+    def __call__(self, X, y):
+        spread = float(np.var(y)) or 1.0
+        kernel = Constant(spread) + Linear(spread / X.shape[1])
+        return gpproj.condition(X, y, kernel, Gaussian(0.1 * spread), standardize=True)
 
 
-def plain_classification(X, y):
-    kernel = Constant(1.0) + Linear(4.0 / X.shape[1])
-    return gpproj.condition(X, y, kernel, Bernoulli(), standardize=True)
+@dataclass(frozen=True)
+class PlainClassification:
+    def __call__(self, X, y):
+        kernel = Constant(1.0) + Linear(4.0 / X.shape[1])
+        return gpproj.condition(X, y, kernel, Bernoulli(), standardize=True)
 
 
 def quick_regression(X, y):
@@ -47,11 +55,24 @@ def quick_classification(X, y):
     return gpproj.condition(X, y, kernel, Bernoulli(), standardize=True)
 
 
-@parametrize_with_checks(
+PLAIN = parametrize_with_checks(
     [
-        gpproj.ProjectionRegressor(1, reference=plain_regression),
-        gpproj.ProjectionClassifier(1, reference=plain_classification),
+        gpproj.ProjectionRegressor(1, reference=PlainRegression()),
+        gpproj.ProjectionClassifier(1, reference=PlainClassification()),
     ]
+)
+
+
+def with_slow(case):
+    """A case of scikit-learn's, marked where it fits many rows many times."""
+    _, check = case
+    memory = "readonly_memmap" in check.keywords
+    slow = memory or check.func.__name__ == "check_regressor_data_not_an_array"
+    return pytest.param(*case, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize(
+    PLAIN.args[0], [with_slow(case) for case in PLAIN.args[1]], ids=PLAIN.kwargs["ids"]
 )
 @pytest.mark.filterwarnings("ignore:.*constant in X.*:UserWarning")
 def test_the_checks_of_scikit_learn(estimator, check):
@@ -130,6 +151,7 @@ def test_numbers_and_shares(data, asked, size):
     assert found.validation_ is None
 
 
+@pytest.mark.slow
 def test_noise_needs_no_input_but_gets_the_least(data):
     X, _ = data
     y = np.random.default_rng(5).standard_normal(60)
@@ -183,7 +205,9 @@ def test_a_sampled_reference(data, monkeypatch):
     assert found.reference_.draws.count == 100
 
 
-@pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1), (False, True)])
+@pytest.mark.parametrize(
+    "labels", [("no", "yes"), (-1, 1), pytest.param((False, True), marks=pytest.mark.slow)]
+)
 def test_classes_by_any_labels(data, labels):
     X, y = data
     target = np.array(labels)[(y > 0).astype(int)]
@@ -198,6 +222,7 @@ def test_classes_by_any_labels(data, labels):
     assert found.score(X, target) > 0.85
 
 
+@pytest.mark.slow
 def test_a_validated_classifier(data):
     X, y = data
     found = gpproj.ProjectionClassifier(

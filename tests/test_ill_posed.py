@@ -67,21 +67,25 @@ def equal_counts(rng):
 CASES = [
     (separable, "probit"),
     (three_members, "probit"),
-    (three_events, "poisson"),
     (three_events, "negative-binomial"),
+    (contradictions, "poisson"),
+    (one_huge_count, "poisson"),
+    (equal_counts, "poisson"),
+]
+MORE_CASES = [
+    (three_events, "poisson"),
     (fewer_rows_than_inputs, "probit"),
     (fewer_rows_than_inputs_of_counts, "poisson"),
     (contradictions, "probit"),
-    (contradictions, "poisson"),
-    (one_huge_count, "poisson"),
     (one_huge_count, "negative-binomial"),
     (large_counts, "poisson"),
-    (equal_counts, "poisson"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("make", "name"), CASES, ids=[f"{make.__name__}-{name}" for make, name in CASES]
+    ("make", "name"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE_CASES)],
+    ids=[f"{make.__name__}-{name}" for make, name in CASES + MORE_CASES],
 )
 def test_ill_posed_data_have_finite_answers(make, name):
     X, y = make(np.random.default_rng(0))
@@ -103,6 +107,7 @@ def test_ill_posed_data_have_finite_answers(make, name):
     assert np.all(np.isfinite(held.scores.log_density))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probit", "logit", "poisson"])
 def test_separable_data_are_told_apart(name):
     X, y = separable(np.random.default_rng(0))
@@ -119,6 +124,7 @@ def test_contradictions_leave_both_classes_equally_likely():
     np.testing.assert_allclose(ref.predict_response(X).mean, 0.5, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probit", "poisson"])
 def test_constant_inputs_come_last(name):
     rng = np.random.default_rng(0)

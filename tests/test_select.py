@@ -151,8 +151,7 @@ def test_the_levels_of_a_column_enter_together(run):
     assert {unit.name: len(unit.positions) for unit in path.units}.get("kind", 3) == 3
 
 
-def test_it_prints_a_table_the_answer_and_the_report(call, csv, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+def test_it_prints_a_table_the_answer_and_the_report(call, csv, tmp_path, wide_screen):
     code, out, _ = call("select", csv, *OPTIONS, "--out", tmp_path / "run")
     assert code == 0
     assert "Validated scores by size" in out
@@ -276,7 +275,7 @@ def test_runs_of_other_formats_are_not_continued(call, run, tmp_path, change, sa
 
 
 @pytest.fixture
-def exchanged_run(exchanged_cv, call, monkeypatch, tmp_path):
+def exchanged_run(exchanged_cv, call, monkeypatch, tmp_path, wide_screen):
     """A run whose best pair is not the one that was grown, and what it printed."""
 
     def found(run):
@@ -284,7 +283,6 @@ def exchanged_run(exchanged_cv, call, monkeypatch, tmp_path):
         return exchanged_cv
 
     monkeypatch.setattr(Run, "complete", found)
-    monkeypatch.setenv("COLUMNS", "160")
     training = exchanged_cv.reference.training
     table = raw_rows(training, range(training.n)).X.assign(price=np.arange(training.n))
     table.to_csv(tmp_path / "table.csv", index=False)
@@ -342,6 +340,7 @@ def test_how_submodels_are_learned_is_handed_on(
     assert (seen["learn"], seen["criterion"]) == (learn, criterion)
 
 
+@pytest.mark.slow
 def test_inducing_points_from_a_table_to_a_report(call, csv, tmp_path, monkeypatch):
     def refuse(self):
         raise AssertionError(f"{self!r} as a matrix")
@@ -415,7 +414,9 @@ def test_quiet_says_nothing(call, run):
     assert call("select", "--resume", run, "--quiet") == (0, "", "")
 
 
-@pytest.mark.parametrize("stage", ["forward_search", "validate"])
+@pytest.mark.parametrize(
+    "stage", [pytest.param("forward_search", marks=pytest.mark.slow), "validate"]
+)
 def test_an_interrupted_run_is_completed_to_the_same_answer(
     call, run, csv, tmp_path, monkeypatch, stage
 ):
@@ -436,6 +437,7 @@ def test_an_interrupted_run_is_completed_to_the_same_answer(
         assert (folder / table).read_text() == (run / table).read_text()
 
 
+@pytest.mark.slow
 def test_warnings_outlive_an_interruption(call, csv, tmp_path, monkeypatch):
     holes = make_table()
     holes.loc[3, "age"] = np.nan

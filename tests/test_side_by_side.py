@@ -72,7 +72,12 @@ def counted(monkeypatch, name="begin"):
 
 
 @pytest.mark.parametrize(
-    ("learn", "prior"), [("loo", "auto"), ("loo", None), ("projection", "weak")]
+    ("learn", "prior"),
+    [
+        ("loo", "auto"),
+        pytest.param("loo", None, marks=pytest.mark.slow),
+        pytest.param("projection", "weak", marks=pytest.mark.slow),
+    ],
 )
 def test_several_references_are_left_inputs_out_of_in_one_batch(learn, prior, monkeypatch):
     left_out = partial(gpproj.leave_input_out, learn=learn, prior=prior)
@@ -98,6 +103,7 @@ def test_too_many_references_go_into_several_batches(monkeypatch):
     close(parted.to_numpy(), whole.to_numpy(), 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folds", "sizes"), [(5, 1), (4, 2)])
 def test_folds_are_searched_side_by_side(folds, sizes, monkeypatch):
     search = partial(gpproj.forward_search, max_inputs=3, progress=False)
@@ -126,6 +132,7 @@ def spied(monkeypatch, module, name):
     return calls
 
 
+@pytest.mark.slow
 def test_folds_with_a_checkpoint_are_kept_one_by_one(there, tmp_path, monkeypatch):
     meetings = spied(monkeypatch, running, "together")
     path = gpproj.project_path(there, ["a", "b"])
@@ -151,6 +158,7 @@ def test_folds_with_a_checkpoint_are_kept_one_by_one(there, tmp_path, monkeypatc
     close(found.scores.log_density, expected.scores.log_density, 1e-6)
 
 
+@pytest.mark.slow
 def test_processes_that_are_configured_take_the_folds(there, monkeypatch):
     meetings, runs = (spied(monkeypatch, running, name) for name in ("together", "run"))
     path = gpproj.project_path(there, ["a"])
@@ -181,6 +189,7 @@ def test_references_with_inducing_points_take_turns(monkeypatch):
     assert meetings == []
 
 
+@pytest.mark.slow
 def test_clusters_of_several_references_go_into_one_batch(monkeypatch):
     def work(seed):
         return gpproj.project(drawn(seed), ["a", "b"], clusters="draws").log_density(*make_data())
@@ -258,7 +267,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("turned", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_references_that_do_not_go_together_are_taken_one_by_one(there, other, turned):
     both = [there, OTHERS[other]()][:: -1 if turned else 1]
     found = gpproj.leave_input_out(both)

@@ -340,7 +340,12 @@ def elliptical_slices(K, log_likelihood, chains, steps, seed):
 
 
 @pytest.mark.parametrize(
-    "likelihood", [Bernoulli("probit"), Bernoulli("logit"), Poisson()], ids=str
+    "likelihood",
+    [
+        Bernoulli("logit"),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (Bernoulli("probit"), Poisson())),
+    ],
+    ids=str,
 )
 def test_ep_against_a_long_markov_chain(likelihood):
     rng = np.random.default_rng(5)

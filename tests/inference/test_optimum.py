@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 
 from gpproj.inference import Problem, exact
 from gpproj.kernels import Constant, Matern32, Matern52, SquaredExponential
 from gpproj.optimise import minimise
+
+pytestmark = pytest.mark.slow
 
 KERNELS = (Constant() + SquaredExponential(), Matern32(), Constant() + Matern52())
 BOUND = 7.0

@@ -137,6 +137,7 @@ def test_paths_come_back(own, new, kept, same, tmp_path):
     same(gpproj.load(tmp_path / "twice").projections, path.projections)
 
 
+@pytest.mark.slow
 def test_validations_come_back(data, kept, same):
     ref = refit(*data)
     path = gpproj.project_path(ref, ["a", "b"])

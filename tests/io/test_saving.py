@@ -306,7 +306,25 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+SLOW_OPTIONS = {
+    "exhaustive",
+    "prior",
+    "prior of the reference",
+    "weak prior",
+    "marginal likelihood",
+    "criterion",
+    "nested",
+    "linear",
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(options, id=name, marks=[pytest.mark.slow] if name in SLOW_OPTIONS else [])
+        for name, options in OPTIONS.items()
+    ],
+)
 def test_forward_searches_come_back(ref, new, kept, same, options):
     path = gpproj.forward_search(ref, 2, progress=False, **options)
     again = kept(path)
@@ -361,6 +379,7 @@ def test_backward_searches_and_given_orders_come_back(ref, new, kept, same, tmp_
     assert_path(same, given, gpproj.load(tmp_path / "given"), new)
 
 
+@pytest.mark.slow
 def test_extended_paths_come_back(ref, path, data, new, kept, same):
     given = gpproj.project_path(ref, ["d"])
     longer = gpproj.forward_search(ref, 2, extend=given, progress=False, always=())
@@ -376,6 +395,7 @@ def test_a_path_that_knows_no_recipe_comes_back(ref, path, kept):
         again.again(ref)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [2, "draws"])
 def test_clusters_come_back(drawn, new, kept, same, clusters):
     path = gpproj.project_path(drawn, ["a", "c"], clusters=clusters)
@@ -384,6 +404,7 @@ def test_clusters_come_back(drawn, new, kept, same, clusters):
     assert again[2].clusters == (2 if clusters == 2 else 6)
 
 
+@pytest.mark.slow
 def test_a_loaded_path_is_searched_again_and_further(ref, path, data, kept, same):
     again = kept(path)
     other = ref.refit(data[0][:16], data[1][:16])
@@ -510,6 +531,7 @@ def test_validations_by_folds_come_back(ref, path, new, kept, same):
     assert_predicts(same, cv.submodel(1), again.submodel(1), new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["kfold", "loo"])
 def test_validations_of_best_sets_come_back_and_are_repeated(exchanged, kept, same, method):
     options = {"folds": 2} if method == "kfold" else {"points": 3}
@@ -525,6 +547,7 @@ def test_validations_of_best_sets_come_back_and_are_repeated(exchanged, kept, sa
     same(repeated.along, cv.along)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_folds_goes_on_with_a_loaded_path(exchanged, kept, same, tmp_path):
     options = {"folds": 2, "random_state": 0, "progress": False}
     options |= {"checkpoint": tmp_path / "folds"}
@@ -547,6 +570,7 @@ def test_validations_by_leaving_one_out_come_back(ref, path, kept, same, tmp_pat
     same(repeated.scores, cv.scores)  # by Newton steps: it knows that it was fitted
 
 
+@pytest.mark.slow
 def test_what_a_validation_of_draws_has_weighed_comes_back(drawn, kept, same):
     pytest.importorskip("arviz")
     path = gpproj.project_path(drawn, ["a"])
@@ -588,7 +612,9 @@ LIKELIHOODS = {
 }
 
 
-@pytest.fixture(scope="module", params=LIKELIHOODS)
+@pytest.fixture(
+    scope="module", params=["classes", "counts", pytest.param("tails", marks=pytest.mark.slow)]
+)
 def other(request):
     (likelihood, inference), (X, y, exposure) = LIKELIHOODS[request.param], others(request.param)
     ref = gpproj.fit(X, y, likelihood, exposure=exposure, inference=inference)
@@ -656,6 +682,7 @@ def test_labels_of_classes_come_back_as_they_were(data, kept, labels):
 # Elsewhere
 
 
+@pytest.mark.slow
 def test_another_process_predicts_the_same(path, new, tmp_path):
     X, _ = new
     path.save(tmp_path / "path")

@@ -66,7 +66,13 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("sparse", POINTS.values(), ids=POINTS)
+@pytest.mark.parametrize(
+    "sparse",
+    [
+        pytest.param(one, id=name, marks=[] if name in ("fitc", "given") else [pytest.mark.slow])
+        for name, one in POINTS.items()
+    ],
+)
 def test_references_come_back(kept, same, sparse):
     ref = gpproj.condition(X, Y, KERNEL, Gaussian(0.1), sparse, standardize=True)
     again = kept(ref)
@@ -192,6 +198,7 @@ def test_given_points_are_stored_once(kept, tmp_path, same):
     same(path[2], again[2])
 
 
+@pytest.mark.slow
 def test_validations_come_back_and_are_repeated(kept, same):
     ref = gpproj.condition(X, Y, KERNEL, Gaussian(0.1), gpproj.Sparse(8), standardize=True)
     options = {"folds": 2, "random_state": 0, "progress": False}

@@ -106,6 +106,7 @@ def test_gradients_of_two_sets_of_points_and_of_variances(kernel, inside):
             np.testing.assert_allclose(gradient[:, k], expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_same_projections_as_with_a_kernel_of_ours(ref):
     theirs = ScikitLearn(sk.ConstantKernel(1.0) * sk.RBF(np.ones(D)))
     for inputs in ([0], [0, 1], [0, 1, 2]):
@@ -123,6 +124,7 @@ def ref_inputs(ref):
     return ref.training.X[:5] * scaling.input_scale + scaling.input_mean
 
 
+@pytest.mark.slow
 def test_the_same_search_in_a_sum_with_a_kernel_of_ours(ref):
     kernel = Constant() + ScikitLearn(sk.RBF(np.ones(D)))
     # The reference has values of its own for one of the two, and fits those of the other.
@@ -215,6 +217,7 @@ def test_the_null_model_has_the_constants(X):
     assert ScikitLearn(kept).without_inputs() == Constant(83.0)
 
 
+@pytest.mark.slow
 def test_bounds_of_length_scales_hold(ref):
     bounds = [(1e-2, 1.0), (8.0, 1e2), (1e-5, 1e5)]
     kernel = ScikitLearn(sk.ConstantKernel(1.0, (0.5, 2.0)) * sk.RBF([1.0, 9.0, 1.0], bounds))
@@ -326,6 +329,7 @@ def test_arrays_of_other_libraries_are_refused(X):
             call()
 
 
+@pytest.mark.slow
 def test_inducing_points_take_it(ref):
     X, y = ref.training.X, ref.training.y
     sparse = Sparse(inducing=X[:8])

@@ -304,7 +304,9 @@ def test_a_fit_is_where_posterior_density_is_highest():
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))]
+)
 def test_the_weak_prior_does_not_let_pure_noise_be_interpolated(seed):
     """Twenty inputs that do nothing: the marginal likelihood alone puts no variance in noise."""
     rng = np.random.default_rng(seed)
@@ -358,7 +360,11 @@ def test_no_prior_is_the_plain_projection(ref, learn):
 @pytest.mark.parametrize(
     ("learn", "prior"), [("projection", "weak"), ("loo", "weak"), ("loo", "reference")]
 )
-@pytest.mark.parametrize("inputs", [(0,), (0, 1), (1, 2, 3)])
+@pytest.mark.parametrize(
+    "inputs",
+    [(0, 1), *(pytest.param(one, marks=pytest.mark.slow) for one in ((0,), (1, 2, 3)))],
+    ids=str,
+)
 def test_a_prior_trades_divergence_for_density(ref, inputs, learn, prior):
     mask = mask_of(inputs, 4)
     (plain,) = projector_of(ref, learn, prior=None).project([mask])

@@ -80,6 +80,7 @@ def test_one_cluster_is_the_integrated_projection(ref, learn):
     assert plain.extra_variance == pytest.approx(np.exp(found.parameters[-1]) * unit)
 
 
+@pytest.mark.slow
 @both
 def test_all_inputs_and_all_draws_reproduce_the_reference(ref, learn):
     sub = gpproj.project(ref, NAMES, learn, prior=None, clusters="draws")
@@ -98,6 +99,7 @@ def test_all_inputs_and_all_draws_reproduce_the_reference(ref, learn):
 
 
 # Without a prior the divergence of posteriors has valleys that clusters do not look for.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learn", "prior"),
     [("loo", None), ("loo", "weak"), ("loo", "reference"), ("projection", "weak")],
@@ -185,7 +187,15 @@ def own_divergences(ref, sub, clusters):
 
 
 @both
-@pytest.mark.parametrize("inputs", [(), (0,), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        (),
+        pytest.param((0,), marks=pytest.mark.slow),
+        (1, 2),
+        pytest.param((0, 1, 2), marks=pytest.mark.slow),
+    ],
+)
 def test_no_cluster_is_worse_than_the_integrated_optimum(ref, inputs, learn):
     (integrated,) = projector_of(ref, learn, prior=None).project([mask_of(inputs, 3)])
     sub = gpproj.project(ref, inputs, learn, prior=None, clusters=2)
@@ -206,6 +216,7 @@ def test_no_cluster_is_worse_than_the_integrated_optimum(ref, inputs, learn):
     assert better.max() > 0.06
 
 
+@pytest.mark.slow
 @both
 def test_clusters_start_from_the_integrated_optimum(ref, monkeypatch, learn):
     """Other starts may all be hopeless: no signal, and length-scales that nothing can move."""
@@ -313,6 +324,7 @@ def test_a_search_hands_back_clusters(ref):
     assert longer[1].clusters == 3
 
 
+@pytest.mark.slow
 def test_workers_change_nothing(ref, two):
     same(gpproj.project(ref, ["a", "b"], clusters=2, n_jobs=2), two)
     path = gpproj.project_path(ref, ["a", "b"])

@@ -135,6 +135,7 @@ def test_null_model_with_a_constant_predicts_the_mean(nulls, learn):
     np.testing.assert_allclose(variance, y.var(), rtol=0.1)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("prior", [None, "auto"])
 def test_what_is_minimised_never_grows_when_an_input_is_added(ref, learn, prior):

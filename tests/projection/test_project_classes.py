@@ -317,6 +317,7 @@ def test_names_positions_labels_and_exposure_of_submodels(refs, name):
     assert np.all(density < 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probit", "poisson", "student-t"])
 def test_learning_from_the_data_alone(refs, name):
     """The sites stand for the data here, and the evidence under them is what is climbed."""
@@ -349,6 +350,7 @@ def drawn(request, refs):
     return request.param, replace(ref, draws=Draws(parameters, WEIGHTS))
 
 
+@pytest.mark.slow
 def test_clusters_of_draws(drawn):
     name, ref = drawn
     X, y, exposure = make_data(name)
@@ -381,6 +383,7 @@ def test_clusters_of_draws(drawn):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learn", "prior"), [("loo", None), ("projection", "weak")])
 def test_a_draw_by_itself_is_projected_as_if_there_were_no_others(drawn, learn, prior):
     name, ref = drawn
@@ -394,6 +397,7 @@ def test_a_draw_by_itself_is_projected_as_if_there_were_no_others(drawn, learn, 
         np.testing.assert_allclose(own.predict(X).mean, expected.predict(X).mean, atol=0.02)
 
 
+@pytest.mark.slow
 def test_several_workers_change_nothing(drawn):
     name, ref = drawn
     X, _, _ = make_data(name)

@@ -185,6 +185,7 @@ def whole(data):
     return gpproj.fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "learn"), [("vfe", "loo"), ("fitc", "projection")])
 def test_all_rows_as_inducing_points_give_the_exact_search(data, whole, method, learn):
     X, y = data
@@ -213,6 +214,7 @@ def test_all_rows_as_inducing_points_give_the_exact_search(data, whole, method, 
         np.testing.assert_allclose(mine.variance, its.variance, rtol=2e-2, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_few_points_come_close(data, whole):
     X, y = data
     few = gpproj.fit(X, y, inference=gpproj.Sparse(30))
@@ -237,6 +239,7 @@ def test_submodels_have_points_of_their_own(data):
     assert null.predict(X[:2, :0]).mean == pytest.approx([y.mean()] * 2, abs=0.05)
 
 
+@pytest.mark.slow
 def test_ill_conditioned_points_keep_working(data, whole):
     X, y = data
     settings = {"standardize": True, "kernel": whole.kernel}

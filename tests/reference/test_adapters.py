@@ -52,6 +52,7 @@ def test_regression_of_scikit_learn(data, name, normalize_y):
     np.testing.assert_allclose(found.variance, sd**2 - white * scale**2, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_names_refits_and_searches_of_regression(data):
     X = pd.DataFrame(data[0], columns=["a", "b", "c"])
     gpr = GaussianProcessRegressor(KERNELS["ard"], normalize_y=True, optimizer=None)

@@ -9,6 +9,8 @@ import pytest
 
 import gpproj
 
+pytestmark = pytest.mark.slow  # what is run once is compiled first
+
 SCALES = np.array([1.0, 2.0, 3.0])
 
 

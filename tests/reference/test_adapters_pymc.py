@@ -7,6 +7,8 @@ import pytest
 
 import gpproj
 
+pytestmark = pytest.mark.slow  # what is run once is compiled first
+
 NAMES = ["a", "b", "c"]
 
 

@@ -26,7 +26,9 @@ def test_the_optimum_of_the_oracle(oracle):
     np.testing.assert_allclose(found, best["log_theta"], atol=2e-2)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
 def test_the_toy_example_does_not_collapse_to_noise(seed):
     X, y = gpproj.datasets.toy_sines(n=300, random_state=seed)
     ref = gpproj.fit(X, y, prior=None)
@@ -106,6 +108,7 @@ def log_posterior(ref, prior):
     return found + joint(ref.draws.parameters, mask).value[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, "weak"])
 def test_a_fast_sine_among_ten_inputs_is_found(prior, monkeypatch):
     """From smooth functions of all inputs no optimiser gets there: each input is looked along."""

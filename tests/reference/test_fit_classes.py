@@ -445,6 +445,7 @@ def test_a_fit_with_a_prior_and_with_exposure():
     np.testing.assert_allclose(again.predict(frame).mean, ref.predict(frame).mean, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_heavy_tails_withstand_gross_errors():
     rng = np.random.default_rng(2)
     X = rng.uniform(-2, 2, (60, 1))
@@ -527,6 +528,7 @@ def test_loo_of_draws_weighs_them_by_what_they_said(sampled):
     np.testing.assert_allclose(ref.loo().log_density, harmonic, atol=0.1)
 
 
+@pytest.mark.slow
 def test_what_the_likelihood_learns_is_sampled_too():
     pytest.importorskip("nutpie")
     X, y = make_data("count", n=15, seed=1)

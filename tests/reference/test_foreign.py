@@ -37,6 +37,7 @@ def foreign(data, own):
     )
 
 
+@pytest.mark.slow
 def test_the_search_is_that_of_the_same_process(own, foreign):
     expected = gpproj.forward_search(own, progress=False)
     found = gpproj.forward_search(foreign, progress=False)
@@ -72,6 +73,7 @@ def test_what_was_given_is_what_it_tells(data, own, foreign):
     assert "from_moments" in repr(foreign)
 
 
+@pytest.mark.slow
 def test_folds_refit_by_the_function(foreign):
     cv = gpproj.validate(foreign, max_inputs=2, folds=3, random_state=0, progress=False)
     assert list(cv.summary()["input"])[1:] == list(cv.path.order)

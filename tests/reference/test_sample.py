@@ -325,6 +325,7 @@ def test_too_little_tuning_is_told_in_plain_words(data):
     assert {one.filename for one in seen} == {__file__}
 
 
+@pytest.mark.slow
 def test_leaps_of_the_sampler_are_silent():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -409,6 +410,7 @@ def check_posterior(logs, known, width):
     np.testing.assert_allclose(logs.std(axis=(0, 1)), known["sd"], rtol=width)
 
 
+@pytest.mark.slow
 def test_a_known_posterior(oracle):
     check_posterior(*flat_posterior(oracle, draws=1500, chains=2, tune=300), width=0.1)
 
@@ -462,6 +464,7 @@ def simulated_posterior(X, y, **options):
     return np.stack([np.ravel(posterior[name]) for name in TRUTH], axis=1)
 
 
+@pytest.mark.slow
 def test_a_posterior_under_a_prior_is_that_of_importance_sampling():
     rng = np.random.default_rng(1)
     X, y, _ = simulate(rng)

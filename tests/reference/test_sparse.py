@@ -55,6 +55,7 @@ def test_fits_predict_as_exact_ones_do(data, exact, method, selection):
         assert few.log_marginal_likelihood < exact.log_marginal_likelihood + 1.0
 
 
+@pytest.mark.slow
 def test_no_matrix_over_rows_is_formed(data, ref, no_matrices):
     assert isinstance(ref.latent_cov, LowRankCovariance)
     path = gpproj.forward_search(ref, 2, progress=False)
@@ -88,6 +89,7 @@ def test_leave_one_out_where_the_points_are_far_too_few(data):
     assert np.isfinite(cv.summary()["elpd"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:some submodels seem")
 def test_leave_one_out_of_submodels(ref, exact):
     paths = [gpproj.forward_search(one, 2, progress=False) for one in (exact, ref)]
@@ -122,6 +124,7 @@ def test_points_of_the_user_are_in_the_units_of_the_inputs(data):
         gpproj.condition(X, y, inference=gpproj.Sparse(X[:20, :2]), **settings)
 
 
+@pytest.mark.slow
 def test_points_can_be_optimised(data):
     X, y = data
     plain = gpproj.fit(X, y, inference=gpproj.Sparse(6))
@@ -149,6 +152,7 @@ def test_the_same_data_give_the_same_answer(data, ref):
     np.testing.assert_array_equal(again.latent_mean, ref.latent_mean)
 
 
+@pytest.mark.slow
 def test_a_search_on_some_rows(ref, no_matrices):
     path = gpproj.forward_search(ref, 3, search_rows=60, progress=False)
     whole = gpproj.project_path(ref, path.order)
@@ -166,6 +170,7 @@ def test_a_search_on_some_rows(ref, no_matrices):
     assert again.searched.relative_errors == path.searched.relative_errors
 
 
+@pytest.mark.slow
 def test_a_search_on_some_rows_of_an_exact_reference(exact):
     path = gpproj.forward_search(exact, 2, search_rows=60, progress=False)
     whole = gpproj.forward_search(exact, 2, progress=False)
@@ -179,6 +184,7 @@ def test_bad_numbers_of_rows_are_named(ref, rows, error):
         gpproj.forward_search(ref, 1, search_rows=rows, progress=False)
 
 
+@pytest.mark.slow
 def test_paths_on_some_rows_and_on_all_do_not_extend_each_other(ref):
     path = gpproj.forward_search(ref, 1, progress=False)
     with pytest.raises(ValueError, match="search_rows"):
@@ -188,12 +194,14 @@ def test_paths_on_some_rows_and_on_all_do_not_extend_each_other(ref):
         gpproj.forward_search(ref, 2, extend=some, progress=False)
 
 
+@pytest.mark.slow
 def test_few_rows_decide_the_order_alone(exact):
     path = gpproj.forward_search(exact, search_rows=8, progress=False)
     along = gpproj.project_path(exact, path.order)
     np.testing.assert_allclose(path.relative_errors, along.relative_errors, atol=0.02)
 
 
+@pytest.mark.slow
 def test_folds_with_fewer_rows_than_the_search_wants(exact):
     path = gpproj.forward_search(exact, 1, search_rows=99, progress=False)
     cv = gpproj.validate(exact, path, folds=2, random_state=0, progress=False)
@@ -210,6 +218,7 @@ def test_conditioning_moves_no_points(data):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["probit", "poisson"])
 def test_classes_and_counts(likelihood):
     X, f = make_data(120)
@@ -228,6 +237,7 @@ def test_classes_and_counts(likelihood):
     )
 
 
+@pytest.mark.slow
 def test_sampled_references(no_matrices):
     pytest.importorskip("nutpie")
     X, y = make_data(80)

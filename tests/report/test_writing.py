@@ -507,6 +507,7 @@ def test_counts_are_checked(small_cv, tmp_path, option):
         gpproj.write_report(small_cv, tmp_path / "report.html", **{option: -1})
 
 
+@pytest.mark.slow
 def test_references_from_elsewhere_have_reports(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2))

@@ -12,6 +12,7 @@ from gpproj.reproduce import clusters, reproduce_clusters
 from gpproj.reproduce.clusters import MODELS, summarise
 
 pytest.importorskip("nutpie")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

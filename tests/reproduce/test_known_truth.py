@@ -9,6 +9,8 @@ import pytest
 from gpproj.reproduce import known_truth, reproduce_known_truth
 from gpproj.reproduce.known_truth import simulate, summarise
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):

@@ -11,6 +11,8 @@ import gpproj
 from gpproj.reproduce import EXPERIMENTS, other_targets, reproduce_other_targets
 from gpproj.reproduce.other_targets import CURVES, SETTINGS
 
+pytestmark = pytest.mark.slow
+
 
 def small(name):
     rng = np.random.default_rng(0)

@@ -10,6 +10,8 @@ import pytest
 from gpproj.projection import projector
 from gpproj.reproduce import reproduce_toy
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG\r\n\x1a\n"
 INPUTS = [f"x{j}" for j in range(8)]
 COLUMNS = [

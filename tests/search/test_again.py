@@ -55,7 +55,15 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.slow] if name in ("exhaustive", "costs", "kernel") else []
+        )
+        for name in OPTIONS
+    ],
+)
 def test_a_forward_search_is_repeated_with_its_settings(ref, other, plain, name):
     options = OPTIONS[name]
     path = gpproj.forward_search(ref, 2, progress=False, **options)
@@ -95,6 +103,7 @@ def test_a_backward_search_is_repeated_with_its_settings(ref, other):
         same(path.again(other), gpproj.backward_search(other, 1, progress=False, **options))
 
 
+@pytest.mark.slow
 def test_a_given_order_is_repeated(ref, other):
     for options in (
         {},
@@ -107,6 +116,7 @@ def test_a_given_order_is_repeated(ref, other):
         assert path.again(other).learn == path.learn
 
 
+@pytest.mark.slow
 def test_submodels_along_the_same_order(ref, other):
     """Those of `project_path`, whatever the search was; groups and settings are kept."""
     path = gpproj.forward_search(ref, 2, prior=None, progress=False)
@@ -136,6 +146,7 @@ def test_submodels_along_an_order_are_learned_in_the_same_way(ref, other):
     np.testing.assert_allclose(path.along(other).errors, expected.errors)
 
 
+@pytest.mark.slow
 def test_clusters_are_kept(ref):
     parameters = ref.draws.parameters + np.linspace(-0.3, 0.3, 3)[:, None]
     drawn = replace(ref, draws=Draws.equal(parameters))
@@ -148,6 +159,7 @@ def test_clusters_are_kept(ref):
         assert path.along(drawn)[0].clusters == path[0].clusters > 1
 
 
+@pytest.mark.slow
 def test_clusters_of_a_path_can_be_chosen_later(ref):
     parameters = ref.draws.parameters + np.linspace(-0.3, 0.3, 3)[:, None]
     drawn = replace(ref, draws=Draws.equal(parameters))

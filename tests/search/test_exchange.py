@@ -73,6 +73,7 @@ def test_both_are_in_the_summary(path):
     assert table["loo_divergence"].tolist() == pytest.approx(table["error"].tolist())
 
 
+@pytest.mark.slow
 def test_the_best_sets_are_those_of_brute_force(ref, path):
     for size in (2, 3):
         every = [
@@ -116,6 +117,7 @@ def test_inputs_that_act_only_together_are_found():
     assert set(path.best_inputs(3)) == {"a", "b", "c"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [decoy, product])
 def test_no_order_of_a_usual_measure_is_better(make):
     ref = gpproj.fit(*make(80, 3))
@@ -126,6 +128,7 @@ def test_no_order_of_a_usual_measure_is_better(make):
         assert excess.max() <= 0.005  # where less is left, nothing else is looked at
 
 
+@pytest.mark.slow
 def test_floating_grows_a_better_set_again(ref):
     path = gpproj.forward_search(ref, 3, floating=True, progress=False)
     plain = gpproj.forward_search(ref, 3, progress=False)
@@ -190,6 +193,7 @@ def test_the_exhaustive_search_exchanges_too(ref, path):
     assert np.abs(exhaustive.best_errors - path.best_errors).max() <= 0.01 * span
 
 
+@pytest.mark.slow
 def test_searches_on_some_rows_keep_their_best_sets(ref):
     path = gpproj.forward_search(ref, 2, search_rows=60, progress=False)
     assert path.best_inputs(2) == ("a", "b")
@@ -197,6 +201,7 @@ def test_searches_on_some_rows_keep_their_best_sets(ref):
     assert path.best(2).loo_divergence == pytest.approx(own.loo_divergence, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_folds_score_the_best_sets_and_the_path(ref):
     path = gpproj.forward_search(ref, 2, progress=False)
     cv = gpproj.validate(ref, path, folds=3, random_state=0, progress=False)

@@ -55,6 +55,7 @@ def test_the_race_finds_the_exhaustive_curve(ref, path):
     assert excess.max() <= 0.01
 
 
+@pytest.mark.slow
 def test_many_candidates_need_few_evaluations():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 24))
@@ -213,6 +214,7 @@ def test_a_checkpoint_of_another_search_is_refused(ref, tmp_path):
         gpproj.forward_search(ref, 1, checkpoint=tmp_path / "nowhere" / "f.npz", progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_a_killed_search_is_resumed_to_the_same_answer(ref, path, tmp_path):
     file = tmp_path / "search.npz"
@@ -235,6 +237,7 @@ def test_a_killed_search_is_resumed_to_the_same_answer(ref, path, tmp_path):
     same(gpproj.forward_search(ref, checkpoint=file, progress=False), path)
 
 
+@pytest.mark.slow
 def test_the_path_does_not_depend_on_workers_or_their_kind(ref, path):
     from joblib import parallel_config
 
@@ -313,6 +316,7 @@ def test_a_dear_input_leaves_first(ref):
     assert gpproj.backward_search(ref, 4, progress=False).order != ("d",)
 
 
+@pytest.mark.slow
 def test_every_search_hands_its_prior_on(ref):
     for search in (
         lambda prior: gpproj.forward_search(ref, 1, prior=prior, progress=False).errors[1],

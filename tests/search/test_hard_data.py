@@ -10,7 +10,7 @@ import gpproj
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4, 1e-3])
-@pytest.mark.parametrize("seed", [100, 101])
+@pytest.mark.parametrize("seed", [100, pytest.param(101, marks=pytest.mark.slow)])
 def test_a_simulator_without_noise(seed, noise):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, (60, 4))
@@ -27,6 +27,7 @@ def test_a_simulator_without_noise(seed, noise):
     assert np.mean(away**2) < 1e-3 * np.var(truth)
 
 
+@pytest.mark.slow
 def test_an_input_that_tells_the_person():
     rng = np.random.default_rng(3)
     values, levels = rng.standard_normal(30), rng.standard_normal(30)
@@ -97,6 +98,7 @@ def test_other_units_change_nothing(plain):
     same_path(gpproj.forward_search(gpproj.fit(X, 300.0 * y - 1e3), progress=False), plain)
 
 
+@pytest.mark.slow
 def test_more_inputs_than_rows():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30, 60))

@@ -28,6 +28,7 @@ def test_there_is_nothing_to_say_as_a_rule(path):
     assert path[2].problems == ()
 
 
+@pytest.mark.slow
 def test_a_family_that_cannot_follow(ref):
     straight = gpproj.forward_search(ref, kernel=Constant() + Linear(), progress=False)
     assert any("with all inputs in it still differs" in text for text in straight.problems)

@@ -102,6 +102,7 @@ def test_a_given_order(ref, path):
     assert learned.errors[2] == pytest.approx(expected.projection_error, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_leave_input_out_is_one_error_for_each_input(ref, path):
     errors = gpproj.leave_input_out(ref)
     assert list(errors.index) == ["a", "b", "c", "d"]

@@ -68,6 +68,7 @@ def test_the_search_finds_the_inputs_that_matter(refs, paths, name):
     assert scores[2] > refs[name].log_density(X, y).mean() - 0.1
 
 
+@pytest.mark.slow
 def test_exhaustive_and_backward_searches_agree(refs, paths):
     name = "probit"
     exhaustive = gpproj.forward_search(refs[name], 2, strategy="exhaustive", progress=False)
@@ -76,6 +77,7 @@ def test_exhaustive_and_backward_searches_agree(refs, paths):
     assert set(back[0].inputs) == set(RELEVANT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITTED)
 def test_workers_change_nothing(refs, paths, name):
     same(gpproj.forward_search(refs[name], 3, n_jobs=2, progress=False), paths[name])

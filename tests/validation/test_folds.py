@@ -142,6 +142,7 @@ def test_a_path_is_searched_for_when_none_is_given(ref, path, cv):
     same(found.scores, cv.scores, 1e-12)
 
 
+@pytest.mark.slow
 def test_kfold_of_single_rows_is_leave_one_out_with_the_search_inside(data, ref, path):
     found = gpproj.validate(
         ref, path, "loo", search="inside", points=2, random_state=0, progress=False
@@ -371,6 +372,7 @@ def test_progress_may_be_silent(ref, null, capsys):
 # The whole procedure
 
 
+@pytest.mark.slow
 def test_the_size_may_be_chosen_inside_every_fold(data, ref):
     path = gpproj.project_path(ref, ["b"])
     cv = gpproj.validate(ref, path, folds=2, nested=True, random_state=0, progress=False)

@@ -351,6 +351,7 @@ def test_smoothed_weights_sum_to_one(many):
     close(scores.log_density[0, : good.size], many.loo().log_density[good])
 
 
+@pytest.mark.slow
 def test_rows_with_a_large_k_are_refitted(many, monkeypatch):
     path = gpproj.project_path(many, ["x0"], clusters=2)
     k_hat = SampledLeaver(many).k_hat

@@ -172,6 +172,7 @@ def glm(family, refit=True, s=100, n=100):
     return make(X, y, exposure)
 
 
+@pytest.mark.slow
 @better
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 def test_classes_and_counts_suggest_the_truth(family):
@@ -189,6 +190,7 @@ def test_classes_and_counts_suggest_the_truth(family):
     assert np.isfinite(cv.summary(kind)[kind]).all()
 
 
+@pytest.mark.slow
 @better
 def test_without_refits_there_is_leave_one_out_alone():
     pytest.importorskip("nutpie")

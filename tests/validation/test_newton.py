@@ -46,6 +46,7 @@ def path(ref):
 # Against learning anew
 
 
+@pytest.mark.slow
 def test_newton_steps_come_close_to_refits(data, ref, path):
     """Where held hyperparameters do not: they have seen the row."""
     X, y = data

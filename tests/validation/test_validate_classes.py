@@ -281,6 +281,7 @@ def shifted(ref, centre):
     return type(ref)(training, problem, ref.draws, None)
 
 
+@pytest.mark.slow
 def test_updated_loo_is_close_to_refits(fitted):
     ref, path = fitted
     X, y = make_classes(n=30)
@@ -340,6 +341,7 @@ def test_loo_of_draws_weighs_them_anew(drawn):
     assert left.mean == pytest.approx(drawn.loo().mean[i], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [None, 2])
 def test_loo_of_draws_through_a_path(drawn, clusters):
     path = gpproj.project_path(drawn, ["a"], clusters=clusters)
