@@ -27,6 +27,7 @@ ROOMS = (
     "linalg",
     "execute",
     "store",
+    "recipes",
     "data",
     "kernels",
     "priors",

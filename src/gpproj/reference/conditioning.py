@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,12 @@ from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host
 from gpproj.optimise import Outcome
 from gpproj.priors import PriorLike
+from gpproj.recipes import Result, remembered
 from gpproj.reference.draws import Draws
 from gpproj.reference.model import Reference
 
 
+@remembered("X", "y", "exposure")
 def condition(
     X: Any,
     y: Any,
@@ -31,7 +32,7 @@ def condition(
     exposure: Any = None,
     nugget: float = NUGGET,
     device: str | None = None,
-) -> Reference:
+) -> Result[Reference]:
     """Condition a Gaussian process on data, at the hyperparameters that are given.
 
     Parameters
@@ -82,15 +83,6 @@ def condition(
     if sparse is not None and sparse.optimise:
         raise ValueError("inference: inducing points are optimised by gpproj.fit and gpproj.sample")
     unit = float(training.scaling.target_scale) ** 2
-    recipe = partial(
-        condition,
-        kernel=kernel,
-        likelihood=likelihood,
-        inference=sparse or inference,  # folds have fewer rows, and keep to the plan
-        standardize=standardize,
-        nugget=nugget,
-        device=device,
-    )
     parameters = np.append(
         kernel.scaled(1.0 / unit).log_parameters(training.d),
         observation.scaled(1.0 / unit).log_parameters,
@@ -99,7 +91,8 @@ def condition(
     if sparse is not None:
         own = kernel.scaled(1.0 / unit)
         problem = replace(problem, inducing=inducing_of(sparse, training, own))
-    return reference_of(training, problem, parameters, recipe)
+    planned = {"inference": sparse or inference}  # folds have fewer rows, and keep to the plan
+    return Result(reference_of(training, problem, parameters), planned)
 
 
 def training_for(
@@ -166,14 +159,11 @@ def reference_of(
     training: TrainingSet,
     problem: Problem,
     parameters: Host,
-    recipe: Any,
     optimum: Outcome | None = None,
     prior: PriorLike = None,
 ) -> Reference:
     """Return the reference at one vector of log hyperparameters on the model's scale, `(p,)`."""
-    reference = Reference(
-        training, problem, Draws.equal(parameters[None, :]), recipe, optimum, prior
-    )
+    reference = Reference(training, problem, Draws.equal(parameters[None, :]), None, optimum, prior)
     _ = reference.latent  # a covariance that cannot be factorised says so here
     return reference
 

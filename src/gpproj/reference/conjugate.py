@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from gpproj.data import positive
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host, to_host
+from gpproj.recipes import Result, remembered
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.linear import LinearReference, linear_reference
 from gpproj.reference.linear_draws import LinearDraws
@@ -23,6 +23,7 @@ SHAPE, RATE = 0.5, 0.005
 worth of a variance of 0.01."""
 
 
+@remembered("X", "y")
 def sample_linear(
     X: Any,
     y: Any,
@@ -31,7 +32,7 @@ def sample_linear(
     prior_scale: float | None = None,
     noise_variance: float | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> LinearReference:
+) -> Result[LinearReference]:
     """Draw from the posterior of a linear model with Gaussian noise: exactly, in no time.
 
     The prior is normal-inverse-gamma on standardised inputs and a standardised target,
@@ -86,14 +87,8 @@ def sample_linear(
     linear = LinearDraws(
         "gaussian", slopes, found.intercept, found.noise, np.full(draws, 1.0 / draws)
     )
-    recipe = partial(
-        sample_linear,
-        draws=draws,
-        prior_scale=prior_scale,
-        noise_variance=noise_variance,
-        random_state=seed,
-    )
-    return linear_reference(training, linear, recipe, "sample_linear")
+    made = linear_reference(training, linear, None, "sample_linear")
+    return Result(made, {"random_state": seed})
 
 
 class Conjugate(NamedTuple):

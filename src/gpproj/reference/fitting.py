@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from gpproj.priors import (
     prior_of,
     scales,
 )
+from gpproj.recipes import Result, remembered
 from gpproj.reference.conditioning import (
     check_nugget,
     inducing_of,
@@ -84,6 +84,7 @@ half of the fits end with everything in noise. The last one is for data that are
 """
 
 
+@remembered("X", "y", "exposure")
 def fit(
     X: Any,
     y: Any,
@@ -96,7 +97,7 @@ def fit(
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
     device: str | None = None,
-) -> Reference:
+) -> Result[Reference]:
     """Fit a Gaussian process: the most plausible hyperparameters, given data and a weak prior.
 
     Parameters
@@ -172,19 +173,10 @@ def fit(
         warnings.warn(
             f"the fit was not optimised to convergence ({optimum.reason[best]})",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    recipe = partial(
-        fit,
-        likelihood=likelihood,
-        kernel=kernel,
-        standardize=standardize,
-        prior=prior,
-        inference=sparse or inference,  # folds have fewer rows, and keep to the plan
-        nugget=nugget,
-        device=device,
-    )
-    return reference_of(training, problem, optimum.x[best], recipe, optimum, prior)
+    planned = {"inference": sparse or inference}  # folds have fewer rows, and keep to the plan
+    return Result(reference_of(training, problem, optimum.x[best], optimum, prior), planned)
 
 
 def structure_of(kernel: Kernel | None) -> Kernel:

@@ -16,6 +16,7 @@ from gpproj.kernels import Kernel
 from gpproj.likelihoods import named_likelihood
 from gpproj.linalg import Host, JitterWarning, one_blas_thread
 from gpproj.priors import PriorLike, Scales, prior_of, scales
+from gpproj.recipes import Result, remembered
 from gpproj.reference.conditioning import check_nugget, problem_of, training_for
 from gpproj.reference.diagnostics import describe, warn_of_trouble
 from gpproj.reference.draws import Draws
@@ -35,6 +36,7 @@ JITTER = 0.1
 """Standard deviation of the chains' first points around the mode, on the log scale."""
 
 
+@remembered("X", "y", "exposure")
 def sample(
     X: Any,
     y: Any,
@@ -53,7 +55,7 @@ def sample(
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
     device: str | None = None,
-) -> Reference:
+) -> Result[Reference]:
     """Sample the posterior of the hyperparameters of a Gaussian process.
 
     The reference is the mixture of the processes at all draws. Projections are held to its first
@@ -145,24 +147,13 @@ def sample(
     parameters = space.fixed(np.asarray(trace.posterior["free"]))
     posterior = describe(training, problem, parameters, trace.sample_stats)
     warn_of_trouble(posterior)
-    recipe = partial(
-        sample,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        prior=prior,
-        likelihood=likelihood,
-        kernel=kernel,
-        standardize=standardize,
-        random_state=seed,
-        progress=progress,
-        n_jobs=n_jobs,
-        inference=sparse or inference,  # folds have fewer rows, and keep to the plan
-        nugget=nugget,
-        device=device,
-    )
+    changed = {
+        "random_state": seed,
+        "inference": sparse or inference,  # folds have fewer rows, and keep to the plan
+    }
     flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
-    return Reference(training, problem, flat, recipe, optimum, prior, posterior)
+    made = Reference(training, problem, flat, None, optimum, prior, posterior)
+    return Result(made, changed)
 
 
 def space_of(problem: Problem, units: Scales, prior: PriorLike) -> Space:

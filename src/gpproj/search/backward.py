@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from gpproj.projection import (
     projector_of,
     refuse_options,
 )
+from gpproj.recipes import Result, remembered
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.forward import check_strategy
 from gpproj.search.growing import STRATEGIES, Strategy
@@ -31,6 +30,7 @@ from gpproj.search.step import Step, compared, recorded, winner
 from gpproj.search.units import Inputs, held_groups, units_of
 
 
+@remembered("reference", "n_jobs", progress=False)
 def backward_search(
     reference: Reference,
     min_inputs: int = 0,
@@ -46,7 +46,7 @@ def backward_search(
     prior: PriorLike = "auto",
     clusters: Clusters = None,
     kernel: Kernel | None = None,
-) -> SearchPath:
+) -> Result[SearchPath]:
     """Start from all inputs and remove, one by one, the input whose loss is least.
 
     It sees inputs that explain something only together, which a forward search may miss; it costs
@@ -86,18 +86,8 @@ def backward_search(
     if isinstance(reference, LinearReference):
         refuse_options(prior=prior, clusters=clusters, kernel=kernel)
         refuse_options(learn=learn, criterion=criterion)
-        return replace(
-            linear_backward(reference, forced, units, steps, n_jobs, progress),
-            recipe=partial(
-                backward_search,
-                min_inputs=min_inputs,
-                strategy=strategy,
-                progress=False,
-                groups=groups,
-                always=always,
-                costs=costs,
-            ),
-        )
+        linear = linear_backward(reference, forced, units, steps, n_jobs, progress)
+        return Result(linear, {"groups": groups, "always": always})
     stay, removed, tried = list(range(len(units))), list[int](), list[Tried]()
     hopes = dict.fromkeys(stay, np.inf)
     display = Progress("backward search", steps, enabled=progress)
@@ -121,7 +111,7 @@ def backward_search(
             left = float(relative(error, null.error, full.error)[0])
             display.step(step, units[removed[-1]].name, left)
         completed = tuple(projector.completed(one) for one in reversed(projections))
-    return SearchPath(
+    path = SearchPath(
         reference=reference,
         projector=projector,
         units=tuple(units[number] for number in reversed(removed)),
@@ -132,18 +122,5 @@ def backward_search(
         tried=tuple(tried),
         better=(None,) * len(completed),
         clusters=clusters,
-        recipe=partial(
-            backward_search,
-            min_inputs=min_inputs,
-            strategy=strategy,
-            progress=False,
-            groups=groups,
-            always=always,
-            costs=costs,
-            learn=learn,
-            criterion=criterion,
-            prior=prior,
-            clusters=clusters,
-            kernel=kernel,
-        ),
     )
+    return Result(path, {"groups": groups, "always": always})

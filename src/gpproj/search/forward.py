@@ -21,6 +21,7 @@ from gpproj.projection import (
     projector_of,
     refuse_options,
 )
+from gpproj.recipes import Result, remembered
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.growing import STRATEGIES, Search, Strategy
@@ -41,6 +42,7 @@ ANNOUNCED = 10.0
 """Expected seconds above which a search says how long it will take."""
 
 
+@remembered("reference", "n_jobs", "checkpoint", "stop_below", "extend", progress=False)
 def forward_search(
     reference: Reference,
     max_inputs: int | None = None,
@@ -64,7 +66,7 @@ def forward_search(
     search_rows: int | None = None,
     random_state: int | None = 0,
     extend: SearchPath | None = None,
-) -> SearchPath:
+) -> Result[SearchPath]:
     """Add inputs one by one, each time the one that leaves the smallest error.
 
     Parameters
@@ -146,14 +148,6 @@ def forward_search(
     _check_fraction(stop_below)
     always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
-    settings: dict[str, Any] = {
-        "strategy": strategy,
-        "progress": False,
-        "exchange": exchange,
-        "groups": groups,
-        "always": always,
-        "costs": costs,
-    }
     if isinstance(reference, LinearReference):
         refuse_options(prior=prior, clusters=clusters, kernel=kernel, learn=learn)
         refuse_options(checkpoint=checkpoint, prefilter=prefilter, extend=extend)
@@ -162,19 +156,7 @@ def forward_search(
         linear = linear_forward(
             reference, forced, units, steps, strategy, stop_below, exchange, n_jobs, progress
         )
-        recipe = partial(forward_search, max_inputs=len(linear.units), **settings)
-        return replace(linear, recipe=recipe)
-    settings |= {
-        "learn": learn,
-        "criterion": criterion,
-        "floating": floating,
-        "prior": prior,
-        "clusters": clusters,
-        "kernel": kernel,
-        "prefilter": prefilter,
-        "search_rows": search_rows,
-        "random_state": random_state,
-    }
+        return Result(linear, _changed(linear, groups, always))
     if prefilter is not None:
         units = prefiltered(reference, units, prefilter)
     steps = steps_of(max_inputs, len(units))
@@ -208,9 +190,20 @@ def forward_search(
         if search_rows is not None:
             full = projector_of(everything, learn, criterion, prior, kernel)
             path = on_all_rows(path, everything, full, n_jobs)
-    again = partial(forward_search, max_inputs=len(path.units), **settings)
-    recipe = again if extend is None else partial(extended_again, begun=extend.recipe, again=again)
-    return replace(path, clusters=clusters, recipe=recipe)
+    after = None if extend is None else partial(_extending, extend.recipe)
+    return Result(replace(path, clusters=clusters), _changed(path, groups, always), after)
+
+
+def _changed(path: SearchPath, groups: Any, always: Any) -> dict[str, Any]:
+    """Return the settings of a path's recipe: other data are searched as far as these were."""
+    return {"max_inputs": len(path.units), "groups": groups, "always": always}
+
+
+def _extending(
+    begun: Callable[[Reference], SearchPath] | None, again: Callable[..., SearchPath]
+) -> Callable[[Reference], SearchPath]:
+    """Return the recipe of a path that extends another."""
+    return partial(extended_again, begun=begun, again=again)
 
 
 def extended_again(

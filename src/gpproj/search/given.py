@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
@@ -19,6 +19,7 @@ from gpproj.projection import (
     projector_of,
     refuse_options,
 )
+from gpproj.recipes import Result, remembered
 from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
 from gpproj.search.linear import linear_path
 from gpproj.search.path import SearchPath, Subset, ends
@@ -28,6 +29,7 @@ from gpproj.search.units import Unit, steps_of
 from gpproj.sensitivity import relevance
 
 
+@remembered("reference")
 def project_path(
     reference: Reference,
     order: Iterable[str | int] | str,
@@ -38,7 +40,7 @@ def project_path(
     prior: PriorLike = "auto",
     clusters: Clusters = None,
     kernel: Kernel | None = None,
-) -> SearchPath:
+) -> Result[SearchPath]:
     """Project onto growing sets of inputs in a given order: ARD's, a rival's, the user's own.
 
     Parameters
@@ -81,22 +83,19 @@ def project_path(
     if isinstance(reference, LinearReference):
         refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
         refuse_options(criterion=criterion)
-        found = linear_path(reference, units)
-        own = order if isinstance(order, str) else found.order
-        return replace(found, recipe=partial(project_path, order=own, max_inputs=len(units)))
+        linear = linear_path(reference, units)
+        return Result(linear, _changed(order, linear))
     projector = projector_of(reference, learn, criterion, prior, kernel)
     path = _along(reference, projector, units, ())
-    recipe = partial(
-        project_path,
-        order=order if isinstance(order, str) else path.order,
-        learn=learn,
-        criterion=criterion,
-        max_inputs=len(units),
-        prior=prior,
-        clusters=clusters,
-        kernel=kernel,
-    )
-    return replace(path, clusters=clusters, recipe=recipe)
+    return Result(replace(path, clusters=clusters), _changed(order, path))
+
+
+def _changed(order: Any, path: SearchPath) -> dict[str, Any]:
+    """Return the settings of a path's recipe: a measure orders the inputs of other data anew."""
+    return {
+        "order": order if isinstance(order, str) else path.order,
+        "max_inputs": len(path.units),
+    }
 
 
 def path_along(reference: Reference, path: SearchPath) -> SearchPath:
