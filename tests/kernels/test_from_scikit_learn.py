@@ -168,7 +168,7 @@ def test_fit_and_condition_take_it(ref):
 
 def test_what_is_fixed_stays_and_goes_with_its_input(X):
     kernel = ScikitLearn(sk.RBF(SCALES, "fixed") + sk.DotProduct(0.0, "fixed"))
-    assert [one.kind for one in kernel.parameters(D)] == ["signal"]
+    assert [one.kind.word for one in kernel.parameters(D)] == ["signal"]
     small = kernel.restricted([2, 0], D)
     np.testing.assert_allclose(small(X[:, [2, 0]]), kernel(X, inputs=[0, 2]), rtol=1e-13)
     assert small.kernel.k2.k1.length_scale.tolist() == [2.0, 0.5]
@@ -180,7 +180,7 @@ def test_what_is_fixed_stays_and_goes_with_its_input(X):
 
 def test_kinds_follow_from_what_a_hyperparameter_measures():
     def kinds(kernel, **options):
-        return [one.kind for one in ScikitLearn(kernel, **options).parameters(2)]
+        return [one.kind.word for one in ScikitLearn(kernel, **options).parameters(2)]
 
     both = np.ones(2)
     constants = sk.ConstantKernel() * sk.ConstantKernel() + sk.ConstantKernel() * sk.RBF(both)

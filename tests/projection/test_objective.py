@@ -188,9 +188,7 @@ def test_slopes_of_inputs_that_are_out_are_limits_of_small_relevances(learn, ker
     mask, everything = MASKS[1:2], MASKS[:1]
     slopes = OBJECTIVES[learn].relevance_slopes(target, kernel, parameters, mask)
     assert slopes.shape == (1, D)
-    place = 1 + next(
-        number for number, one in enumerate(kernel.parameters(D)) if one.kind == "lengthscale"
-    )
+    place = 1 + next(number for number, one in enumerate(kernel.parameters(D)) if one.kind.is_scale)
     values = [value_of(learn, target, kernel, parameters, mask).value[0]]
     for relevance in (1e-4, 2e-4):
         entering = parameters.copy()

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import gpproj
-from gpproj.kernels import Constant, Linear, SquaredExponential
+from gpproj.kernels import KINDS, Constant, Linear, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.projection import mask_of, projector_of
 from gpproj.projection.starts import (
-    BOX,
     FAST,
     FASTER,
     LOOKED_AT,
@@ -34,7 +33,7 @@ every_way = pytest.mark.parametrize("learn", LEARN)
 
 def lengthscales(family):
     kinds = [one.kind for one in family.kernel.parameters(D)]
-    return np.array([kind == "lengthscale" for kind in (*kinds, "extra")])
+    return np.array([*(kind.is_scale for kind in kinds), False])
 
 
 WAYS = {
@@ -133,7 +132,7 @@ def test_scattered_starts_fill_the_box_of_plausible_values(projector):
     moving = np.flatnonzero(np.ptp(starts.parameters, axis=0) > 0)
     assert moving.tolist() == [0, 1, 2, 4, 6]  # constant, signal, two length-scales, extra variance
     kinds = ["constant", "signal", "lengthscale", "lengthscale"]
-    ends = np.array([BOX[kind] for kind in kinds])
+    ends = np.array([KINDS[kind].plausible for kind in kinds])
     units = np.array([max(family.units.level, family.units.spread), family.units.spread, 1.0, 1.0])
     lower = np.append(np.log(ends[:, 0] * units), np.log(1e-3 * family.signal))
     upper = np.append(np.log(ends[:, 1] * units), np.log(1.5 * family.signal))

@@ -181,7 +181,7 @@ def _shortened(kernel: Kernel, mask: NDArray[np.bool_]) -> Kernel:
     longest = np.log(2.0 * np.sqrt(max(int(mask.sum()), 1)))
     logs = kernel.log_parameters(d).copy()
     for place, parameter in enumerate(kernel.parameters(d)):
-        if parameter.kind == "lengthscale":
+        if parameter.kind.is_scale:
             logs[place] = min(logs[place], longest) - np.log(2.0)
     return kernel.with_log_parameters(logs, d)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import positive
+from gpproj.kernels.kinds import ParameterKind
 from gpproj.linalg import Array, Host, like, namespace
 
 Mask = NDArray[np.bool_]
@@ -19,12 +20,15 @@ Mask = NDArray[np.bool_]
 class Parameter(NamedTuple):
     """One hyperparameter of a kernel bound to `d` inputs."""
 
-    name: str
-    """What it is called in tables: `signal_variance`, `lengthscale`, ..."""
-    kind: Literal["constant", "signal", "lengthscale", "slope"]
-    """What it measures, hence which bounds and priors it gets."""
+    kind: ParameterKind
+    """What it measures, hence which bounds, units, starts and priors it gets."""
     input: int | None
     """The position of its input, or None for a parameter of the whole component."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables: `signal_variance`, `lengthscale`, ..."""
+        return self.kind.name
 
 
 class Evaluation(ABC):

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpproj.data import positive
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, no_gradient, show
+from gpproj.kernels.kinds import CONSTANT
 from gpproj.linalg import Array, Host, exponential, like, namespace
 
 
@@ -38,7 +39,7 @@ class Constant(Kernel):
 
     def parameters(self, d: int) -> tuple[Parameter, ...]:
         """Return the one parameter."""
-        return (Parameter("constant_variance", "constant", None),)
+        return (Parameter(CONSTANT, None),)
 
     def log_parameters(self, d: int) -> Host:
         """Return `log variance`, `(1,)`."""

@@ -15,16 +15,9 @@ from gpproj.kernels import hyperparameters
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, by_lane, own
 from gpproj.kernels.constant import Constant
 from gpproj.kernels.hyperparameters import Kind, Slot
+from gpproj.kernels.kinds import SLOPE
 from gpproj.kernels.zero import Zero
 from gpproj.linalg import Array, Host, is_numpy
-
-NAMES: dict[Kind, str] = {
-    "constant": "constant_variance",
-    "signal": "signal_variance",
-    "lengthscale": "lengthscale",
-    "slope": "slope_variance",
-}
-"""What a parameter of each kind is called in tables and in priors."""
 
 STEP = 6e-6
 """Of central differences in the points, relative to their size."""
@@ -102,7 +95,7 @@ class ScikitLearn(Kernel):
     def parameters(self, d: int) -> tuple[Parameter, ...]:
         """Return the hyperparameters that are not fixed, in scikit-learn's order."""
         return tuple(
-            Parameter(NAMES[slot.kind], slot.kind, j if slot.owned else None)
+            Parameter(slot.kind, j if slot.owned else None)
             for slot in self._slots
             for j in range(slot.count(d))
         )
@@ -232,9 +225,9 @@ class ScikitLearn(Kernel):
             places = columns if slot.owned else np.arange(count)
             part[places] = gradient[theirs : theirs + places.size] / slot.power
             part *= slot.moves(theta)
-            if slot.owned and slot.kind == "lengthscale":  # relevance 1 / lengthscale^2
+            if slot.owned and slot.kind.is_scale:  # relevance 1 / lengthscale^2
                 relevance -= 0.5 * part * np.exp(2.0 * theta)
-            elif slot.owned and slot.kind == "slope":
+            elif slot.owned and slot.kind is SLOPE:
                 relevance += part * np.exp(-theta)
             theirs += max(places.size, 1)  # one for the column that stands for no inputs
             ours += count

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from gpproj.data import positive
 from gpproj.kernels.base import show
+from gpproj.kernels.kinds import CONSTANT, KINDS, LENGTHSCALE, SIGNAL, ParameterKind
 from gpproj.linalg import Host
 
 Kind: TypeAlias = Literal["constant", "signal", "lengthscale", "slope"]
+"""Words of the kinds that users may name."""
 
 USUAL = (1e-5, 1e5)
 """Bounds of hyperparameters for which none are given: they say nothing."""
@@ -25,7 +27,7 @@ class Slot:
 
     name: str
     """As `kernel.get_params` has it."""
-    kind: Kind
+    kind: ParameterKind
     """What it measures."""
     values: tuple[float, ...]
     fixed: bool
@@ -174,8 +176,8 @@ def slots(kernel: Any, per_input: Sequence[str] | None, kinds: Mapping[str, Kind
         owned = several if per_input is None else any(name in per_input for name in both)
         if owned and not several:
             raise ValueError(f"{one.name} must have one value for each input; saw {value!r}")
-        kind, power = known.get(one.name, ("lengthscale" if owned else _kind(both[1]), 1.0))
-        given = [kinds[name] for name in both if name in kinds]
+        kind, power = known.get(one.name, (LENGTHSCALE if owned else _kind(both[1]), 1.0))
+        given = [KINDS[kinds[name]] for name in both if name in kinds]
         kind, power = (given[0], 1.0) if given else (kind, power)
         values = tuple(float(part) for part in np.ravel(value))
         if not one.fixed:
@@ -223,11 +225,13 @@ def _leaf(name: str) -> str:
     return name.rsplit("__", 1)[-1]
 
 
-def _kind(leaf: str) -> Kind:
-    return "lengthscale" if "length_scale" in leaf or "period" in leaf else "signal"
+def _kind(leaf: str) -> ParameterKind:
+    return LENGTHSCALE if "length_scale" in leaf or "period" in leaf else SIGNAL
 
 
-def _constants(kernel: Any, prefix: str = "", alone: bool = True) -> dict[str, tuple[Kind, float]]:
+def _constants(
+    kernel: Any, prefix: str = "", alone: bool = True
+) -> dict[str, tuple[ParameterKind, float]]:
     """Return kind and power of the constants in a kernel.
 
     Parameters
@@ -241,9 +245,9 @@ def _constants(kernel: Any, prefix: str = "", alone: bool = True) -> dict[str, t
     from sklearn.gaussian_process import kernels as sk
 
     if isinstance(kernel, sk.ConstantKernel):
-        return {f"{prefix}constant_value": ("constant" if alone else "signal", 1.0)}
+        return {f"{prefix}constant_value": (CONSTANT if alone else SIGNAL, 1.0)}
     if isinstance(kernel, sk.DotProduct):
-        return {f"{prefix}sigma_0": ("constant", 2.0)}
+        return {f"{prefix}sigma_0": (CONSTANT, 2.0)}
     if isinstance(kernel, sk.Exponentiation):
         return _constants(kernel.kernel, f"{prefix}kernel__", alone)
     if isinstance(kernel, sk.KernelOperator):

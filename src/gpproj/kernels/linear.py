@@ -18,6 +18,7 @@ from gpproj.kernels.base import (
     positive_per_input,
     show,
 )
+from gpproj.kernels.kinds import SLOPE
 from gpproj.kernels.zero import Zero
 from gpproj.linalg import (
     Array,
@@ -58,7 +59,7 @@ class Linear(Kernel):
 
     def parameters(self, d: int) -> tuple[Parameter, ...]:
         """Return one parameter for each input."""
-        return tuple(Parameter("slope_variance", "slope", j) for j in range(d))
+        return tuple(Parameter(SLOPE, j) for j in range(d))
 
     def log_parameters(self, d: int) -> Host:
         """Return `log variances`, `(d,)`."""

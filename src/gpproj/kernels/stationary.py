@@ -22,6 +22,7 @@ from gpproj.kernels.base import (
     positive_per_input,
     show,
 )
+from gpproj.kernels.kinds import LENGTHSCALE, SIGNAL
 from gpproj.kernels.zero import Zero
 from gpproj.linalg import (
     Array,
@@ -72,8 +73,8 @@ class Stationary(Kernel):
 
     def parameters(self, d: int) -> tuple[Parameter, ...]:
         """Return the signal variance and `d` length-scales."""
-        scales = tuple(Parameter("lengthscale", "lengthscale", j) for j in range(d))
-        return (Parameter("signal_variance", "signal", None), *scales)
+        scales = tuple(Parameter(LENGTHSCALE, j) for j in range(d))
+        return (Parameter(SIGNAL, None), *scales)
 
     def log_parameters(self, d: int) -> Host:
         """Return `log variance` and `log lengthscales`, `(1 + d,)`."""

@@ -6,26 +6,14 @@ optima at infinity; bounds wide enough not to matter where the data speak make b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gpproj.data import TrainingSet
-from gpproj.kernels import Kernel
+from gpproj.kernels import Kernel, ParameterKind, Typical, Unit
 from gpproj.linalg import Host, to_host
-
-LIMITS = {
-    "constant": (1e-6, 1e6),
-    "signal": (1e-6, 1e6),
-    "lengthscale": (1e-2, 1e4),
-    "slope": (1e-8, 1e6),
-}
-"""Smallest and largest value of each kind of parameter, in units of the data's own scale.
-
-Functions that are linear in some inputs need large signal variances together with long
-length-scales: signal standard deviations of 150 are ordinary.
-"""
 
 OBSERVATION_LIMITS = {"noise_variance": (1e-6, 1e1), "dispersion": (1e-6, 1e2)}
 """Smallest and largest value of the likelihoods' parameters, variances in units of the target's."""
@@ -86,43 +74,29 @@ def log_units(names: Sequence[str], units: Scales) -> Host:
 class ParameterUnits(NamedTuple):
     """What one is worth in every parameter of a kernel."""
 
-    kinds: tuple[str, ...]
-    """Constant, signal, lengthscale or slope, for each parameter."""
+    kinds: tuple[ParameterKind, ...]
+    """What each of them measures."""
     units: Host
     """`(p,)`."""
 
-    def logs(self, relative: dict[str, float]) -> Host:
+    def logs(self, relative: Callable[[ParameterKind], float]) -> Host:
         """Return log parameters given by kind in units of the data, `(p,)`."""
-        return np.log(np.array([relative[kind] for kind in self.kinds]) * self.units)
+        return np.log(np.array([relative(kind) for kind in self.kinds]) * self.units)
+
+    def typical(self, constant: float, signal: float, slope: float, lengthscale: float) -> Host:
+        """Return the log parameters of a typical function, `(p,)`; see `kernels.Typical`."""
+        function = Typical(constant, signal, slope, lengthscale)
+        return self.logs(lambda kind: kind.start(function))
 
 
 def parameter_units(kernel: Kernel, units: Scales) -> ParameterUnits:
     """Return the units of a kernel's parameters."""
-    parameters, values = kernel.parameters(len(units.inputs)), []
-    for parameter in parameters:
-        scale = 1.0 if parameter.input is None else units.inputs[parameter.input]
-        unit = {
-            "constant": max(units.level, units.spread),
-            "signal": units.spread,
-            "lengthscale": scale,
-            "slope": units.spread / scale**2,
-        }
-        values.append(unit[parameter.kind])
-    kinds = tuple(parameter.kind for parameter in parameters)
-    return ParameterUnits(kinds, np.asarray(values, dtype=np.float64))
-
-
-def in_data_units(kernel: Kernel, units: Scales, relative: dict[str, float]) -> Host:
-    """Return log parameters of a kernel given by kind in units of the data, `(p,)`.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    units : Scales
-    relative : dict
-        A value for each kind of parameter: constant, signal, lengthscale, slope.
-    """
-    return parameter_units(kernel, units).logs(relative)
+    kinds, values = [], []
+    for kind, owner in kernel.parameters(len(units.inputs)):
+        scale = 1.0 if owner is None else float(units.inputs[owner])
+        kinds.append(kind)
+        values.append(kind.unit(Unit(units.level, units.spread, scale)))
+    return ParameterUnits(tuple(kinds), np.asarray(values, dtype=np.float64))
 
 
 def bounds(kernel: Kernel, units: Scales) -> Bounds:
@@ -135,8 +109,5 @@ def bounds(kernel: Kernel, units: Scales) -> Bounds:
     >>> bounds(Constant(), Scales(np.ones(2), 1.0, 1.0)).upper.round(2)
     array([13.82])
     """
-    lower, upper = (
-        in_data_units(kernel, units, {kind: limits[side] for kind, limits in LIMITS.items()})
-        for side in (0, 1)
-    )
-    return Bounds(lower, upper)
+    own = parameter_units(kernel, units)
+    return Bounds(own.logs(lambda kind: kind.limits[0]), own.logs(lambda kind: kind.limits[1]))

@@ -11,15 +11,14 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.kernels import Kernel
+from gpproj.kernels import KINDS, Kernel
 from gpproj.linalg import Host
 from gpproj.priors.bounds import (
-    LIMITS,
     OBSERVATION_LIMITS,
     Bounds,
     Scales,
-    in_data_units,
     log_units,
+    parameter_units,
 )
 from gpproj.priors.distributions import Distribution, LogNormal, LogUniform
 
@@ -27,23 +26,8 @@ PriorLike: TypeAlias = (
     Literal["auto", "weak", "reference", "log-uniform"] | Mapping[str, Distribution] | None
 )
 
-NAMES = (
-    "constant_variance",
-    "signal_variance",
-    "lengthscale",
-    "slope_variance",
-    "noise_variance",
-    "dispersion",
-    "extra_variance",
-)
-"""Hyperparameters that may have a prior."""
-
-KINDS = {
-    "constant_variance": "constant",
-    "signal_variance": "signal",
-    "lengthscale": "lengthscale",
-    "slope_variance": "slope",
-}
+EXTRA_VARIANCE = LogUniform(1e-12, 1e2)
+"""Flat: the projection itself knows what the dropped inputs explained."""
 
 
 def weak(d: int) -> dict[str, Distribution]:
@@ -62,25 +46,19 @@ def weak(d: int) -> dict[str, Distribution]:
     LogNormal(median=0.1, sigma=2.0)
     """
     return {
-        "constant_variance": LogNormal(1.0, 3.0),
-        "signal_variance": LogNormal(1.0, 3.0),
-        "lengthscale": LogNormal(math.exp(math.sqrt(2.0)) * math.sqrt(max(d, 1)), math.sqrt(3.0)),
-        "slope_variance": LogNormal(1.0 / max(d, 1), 3.0),
+        **{kind.name: LogNormal(kind.prior(d), kind.width) for kind in KINDS.values()},
         "noise_variance": LogNormal(0.1, 2.0),
         "dispersion": LogNormal(0.1, 2.0),
-        "extra_variance": LogUniform(1e-12, 1e2),
+        "extra_variance": EXTRA_VARIANCE,
     }
 
 
 def log_uniform() -> dict[str, Distribution]:
     """Return the paper's prior: flat in the logarithms, between bounds that make it proper."""
-    flat: dict[str, Distribution] = {
-        name: LogUniform(*LIMITS[kind]) for name, kind in KINDS.items()
-    }
     return {
-        **flat,
+        **{kind.name: LogUniform(*kind.limits) for kind in KINDS.values()},
         **{name: LogUniform(*limits) for name, limits in OBSERVATION_LIMITS.items()},
-        "extra_variance": LogUniform(1e-12, 1e2),
+        "extra_variance": EXTRA_VARIANCE,
     }
 
 
@@ -94,12 +72,13 @@ def named_prior(prior: PriorLike, d: int) -> dict[str, Distribution] | None:
         return weak(d) if prior == "weak" else log_uniform()
     if not isinstance(prior, Mapping):
         raise TypeError(f"prior must be a name, a mapping or None; got {type(prior).__name__}")
+    usual = weak(d)
     for name, given in prior.items():
-        if name not in NAMES:
-            raise ValueError(f"prior must name {', '.join(NAMES)}; saw {name!r}")
+        if name not in usual:
+            raise ValueError(f"prior must name {', '.join(usual)}; saw {name!r}")
         if not isinstance(given, Distribution):
             raise TypeError(f"prior[{name!r}] must be a gpproj.priors object, got {given!r}")
-    return {**weak(d), **prior}
+    return {**usual, **prior}
 
 
 class LogPrior(NamedTuple):
@@ -197,10 +176,9 @@ def prior_of(
     if named is None:
         return None
     parameters = kernel.parameters(d)
-    relative = dict.fromkeys(LIMITS, 1.0)
     owners = [-1 if one.input is None else one.input for one in parameters]
     return Prior(
         terms=(*(named[one.name] for one in parameters), *(named[name] for name in last)),
-        log_units=np.append(in_data_units(kernel, units, relative), log_units(last, units)),
+        log_units=np.append(np.log(parameter_units(kernel, units).units), log_units(last, units)),
         owners=np.array([*owners, *(-1 for _ in last)], dtype=np.intp),
     )

@@ -121,17 +121,22 @@ class Family:
 
     def smooth(self, lengthscale: float, signal: float) -> Host:
         """Return a kernel's values where all inputs are alike, in units of the data, `(p - 1,)`."""
-        return self.values(constant=0.1, signal=signal, slope=signal, lengthscale=lengthscale)
+        return self._parameter_units.typical(
+            constant=0.1, signal=signal, slope=signal, lengthscale=lengthscale
+        )
 
-    def values(self, **relative: float) -> Host:
-        """Return a kernel's values given by kind of parameter, in units of the data, `(p - 1,)`."""
-        return self._parameter_units.logs(relative)
+    @property
+    def plausible(self) -> Bounds:
+        """The box of a kernel's values that an optimum is checked in, `(p - 1,)` each."""
+        units = self._parameter_units
+        lower = units.logs(lambda kind: kind.plausible[0])
+        return Bounds(lower, units.logs(lambda kind: kind.plausible[1]))
 
     def with_lengthscale(self, values: Host, position: int, lengthscale: float) -> Host:
         """Return values with another length-scale of one input, in units of the data."""
         changed = values.copy()
         for place, kind in enumerate(self._parameter_units.kinds):
-            if self.owner[place] == position and kind == "lengthscale":
+            if self.owner[place] == position and kind.is_scale:
                 changed[place] = np.log(lengthscale * self._parameter_units.units[place])
         return changed
 

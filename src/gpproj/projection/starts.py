@@ -23,14 +23,6 @@ SLOW = 3.0
 FAST, FASTER = 0.2, 0.07
 """Length-scales of an input that acts fast, in units of the data."""
 
-BOX = {
-    "constant": (0.01, 3.0),
-    "signal": (0.05, 300.0),
-    "slope": (0.05, 300.0),
-    "lengthscale": (0.05, 20.0),
-}
-"""Smallest and largest values that are plausible, in units of the data."""
-
 UNEXPLAINED = 0.1
 """What the loss of an input may leave unexplained, as a share of what the reference explains."""
 
@@ -153,10 +145,8 @@ def scattered_starts(family: Family, mask: NDArray[np.bool_], count: int, first:
         root = (1.0 + root) ** (1.0 / (dimension + 1.0))
     steps = root ** -np.arange(1.0, dimension + 1.0)
     places = (0.5 + np.outer(np.arange(first + 1, first + count + 1), steps)) % 1.0
-    lower, upper = (
-        family.at(family.values(**{kind: ends[side] for kind, ends in BOX.items()}), extra)
-        for side, extra in ((0, 1e-3 * family.signal), (1, 1.5 * family.signal))
-    )
+    extras = (1e-3 * family.signal, 1.5 * family.signal)
+    lower, upper = (family.at(*ends) for ends in zip(family.plausible, extras, strict=True))
     points = np.tile(lower, (count, 1))
     own = np.append(moving, True)
     points[:, own] += places * (upper - lower)[own]

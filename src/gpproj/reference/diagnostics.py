@@ -43,17 +43,20 @@ def describe(
     """
     unit = float(training.scaling.target_scale) ** 2
     named: dict[str, list[tuple[int, int]]] = {}
+    lengths: set[str] = set()
     seen: dict[tuple[str, int | None], int] = {}
     for column, one in enumerate(problem.kernel.parameters(training.d)):
         again = seen[one.name, one.input] = seen.get((one.name, one.input), 0) + 1
         if one.input is not None and not training.varying[one.input]:
             continue
         name = one.name if again == 1 else f"{one.name}_{again}"
+        if not one.kind.is_variance:
+            lengths.add(name)
         named.setdefault(name, []).append((column, -1 if one.input is None else one.input))
     variables, dims = {}, {}
     for name, columns in named.items():
         values = np.exp(parameters[..., [column for column, _ in columns]])
-        scaled = values if name.startswith("lengthscale") else unit * values
+        scaled = values if name in lengths else unit * values
         labelled = columns[0][1] >= 0
         variables[name] = scaled if labelled else scaled[..., 0]
         if labelled:
@@ -96,7 +99,7 @@ def warn_of_trouble(posterior: Any) -> None:
             "more draws help"
         )
     for trouble in troubles:
-        warnings.warn(f"sampling: {trouble}", UserWarning, stacklevel=3)
+        warnings.warn(f"sampling: {trouble}", UserWarning, stacklevel=4)
 
 
 def _extreme(table: Any, largest: bool) -> tuple[str, float]:

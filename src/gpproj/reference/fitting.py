@@ -24,7 +24,6 @@ from gpproj.priors import (
     PriorLike,
     Scales,
     bounds,
-    in_data_units,
     log_units,
     parameter_units,
     prior_of,
@@ -194,12 +193,10 @@ def default_starts(problem: Problem, units: Scales) -> Host:
     The expected squared distance of standardised rows is 2 d, so that length-scales proportional
     to sqrt(d) keep the covariance between flat and diagonal whatever the number of inputs.
     """
-    root = np.sqrt(max(units.relevant, 1))
+    root, kinds = np.sqrt(max(units.relevant, 1)), parameter_units(problem.kernel, units)
     starts = []
     for signal, scale, noise in STARTS:
-        relative = {"constant": 0.1, "slope": signal / root**2}
-        relative |= {"signal": signal, "lengthscale": scale * root}
-        values = in_data_units(problem.kernel, units, relative)
+        values = kinds.typical(0.1, signal, slope=signal / root**2, lengthscale=scale * root)
         starts.append(np.append(values, np.log(noise) + _log_units(problem.likelihood, units)))
     distinct = dict.fromkeys(tuple(start.tolist()) for start in starts)  # noise may be no parameter
     return np.array(list(distinct))
@@ -215,16 +212,14 @@ def looked_along(problem: Problem, units: Scales, prior: PriorLike) -> Host:
     d, root = len(units.inputs), np.sqrt(max(units.relevant, 1))
     kinds = parameter_units(problem.kernel, units)
     owners = [parameter.input for parameter in problem.kernel.parameters(d)]
-    slow = kinds.logs(
-        {"constant": 0.1, "slope": 1.0 / root**2, "signal": 1.0, "lengthscale": 3.0 * root}
-    )
+    slow = kinds.typical(0.1, 1.0, slope=1.0 / root**2, lengthscale=3.0 * root)
     noise = np.log(0.1) + _log_units(problem.likelihood, units)
     starts = []
     for position in np.flatnonzero(problem.mask):
         for scale in ALONG:
             values = slow.copy()
             for place, (kind, owner) in enumerate(zip(kinds.kinds, owners, strict=True)):
-                if kind == "lengthscale" and owner == position:
+                if kind.is_scale and owner == position:
                     values[place] = np.log(scale * kinds.units[place])
             starts.append(np.append(values, noise))
     if not starts or not np.any(starts[0] != starts[-1]):  # no length-scale of any input's own
@@ -255,7 +250,7 @@ def switched_off(
     for place, parameter in enumerate(parameters):
         if parameter.input is not None:
             own.setdefault(parameter.input, []).append(place)
-    scales_only = all(kinds.kinds[place] == "lengthscale" for one in own.values() for place in one)
+    scales_only = all(kinds.kinds[place].is_scale for one in own.values() for place in one)
     if not own or not scales_only:
         return problem, optimum
     relative = best[: len(parameters)] - np.log(kinds.units)

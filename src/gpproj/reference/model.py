@@ -156,14 +156,14 @@ class Reference(Predictive):
         d = self.training.d
         parameters = self.model_kernel.parameters(d)
         values = np.exp(self.model_kernel.log_parameters(d))
-        kinds = {parameter.kind for parameter in parameters}
+        scaled = any(parameter.kind.is_scale for parameter in parameters)
         relevance: Host = np.zeros(d)
         for parameter, value in zip(parameters, values, strict=True):
             if parameter.input is None:  # of all inputs alike
                 continue
-            if parameter.kind == "lengthscale":
+            if parameter.kind.is_scale:
                 score = 1.0 / value
-            elif parameter.kind == "slope" and "lengthscale" not in kinds:
+            elif not scaled:  # a linear effect counts by its standard deviation
                 score = np.sqrt(value)
             else:
                 continue

@@ -25,7 +25,7 @@ import gpproj
 from gpproj.kernels import Evaluation, Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.plots import BLUE, GREEN, ORANGE
-from gpproj.priors import PriorLike, Scales, bounds, in_data_units
+from gpproj.priors import PriorLike, Scales, bounds, parameter_units
 from gpproj.reproduce.figures import save
 from gpproj.reproduce.stages import repeated
 
@@ -347,8 +347,8 @@ def minimise(family: Family, ends: Mapping[str, Host]) -> tuple[Host, str]:
     starts = dict(ends)
     for name, (signal, length, extra) in STARTS.items():
         length *= np.sqrt(size) if name == "smooth" else 1.0
-        relative = {"constant": 0.1, "signal": signal, "slope": signal, "lengthscale": length}
-        starts[name] = np.append(in_data_units(family.kernel, units, relative), np.log(extra))
+        values = parameter_units(family.kernel, units).typical(0.1, signal, signal, length)
+        starts[name] = np.append(values, np.log(extra))
     found = {
         name: optimize.minimize(
             predictive_divergence,
