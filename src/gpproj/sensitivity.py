@@ -179,7 +179,7 @@ def _kl(reference: Reference) -> Host:
         variance_slope = variance_slope + weight * moved
     variance = (variance + square - shift**2)[:, None]
     variance_slope = variance_slope - 2.0 * shift[:, None] * mean_slope
-    if reference.training.kind != "real":  # whose mean tells all
+    if not reference.training.kind.is_scaled:  # whose mean tells all
         variance_slope = xp.zeros_like(X)
     rates = xp.sqrt(mean_slope**2 / variance + 0.5 * (variance_slope / variance) ** 2)
     return to_host(xp.mean(rates, axis=0) * xp.std(X, axis=0))
@@ -193,7 +193,7 @@ def _seen(
     A class is known by its probability p alone, whose rate is p' / sqrt(p (1 - p)); for counts,
     too, the variance follows the mean, and its own slope does not count.
     """
-    if likelihood.kind == "real":
+    if likelihood.kind.is_scaled:
         return *likelihood.response(*latent), slopes
     mean, variance = to_host(latent.mean), np.maximum(to_host(latent.variance), SMALLEST)
     offset = to_host(reference.training.offset)
@@ -250,7 +250,7 @@ def _permutation(reference: Reference, repeats: int, random: np.random.Generator
     changes = [Change(j, X[order, j]) for j in range(training.d) for order in orders]
     unchanged = Change(0, X[:, 0])
     means = predictive_means(reference, [unchanged, *changes])
-    if training.kind == "real":
+    if training.kind.is_scaled:
         errors = np.mean((y - means) ** 2, axis=1)
     else:
         likelihood, offset = reference.latent.likelihood, to_host(training.offset)

@@ -15,7 +15,7 @@ from typing import Any
 
 import gpproj
 from gpproj import store
-from gpproj.data import Kind
+from gpproj.data import TargetKind
 from gpproj.execute import Progress
 from gpproj.inference import plan_of
 from gpproj.io.tables import Encoding, Prepared, prepare, read_table
@@ -78,7 +78,7 @@ class Settings:
         return settings
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TargetKind:
         """Of the target."""
         return NAMES[self.likelihood]().kind
 
@@ -116,7 +116,7 @@ class Settings:
             if getattr(self, name) not in allowed:
                 words = _listed(one for one in allowed if one)
                 raise RunError(f"{source}: {name} must be one of {words}")
-        if self.exposure is not None and self.kind != "count":
+        if self.exposure is not None and not self.kind.takes_exposure:
             raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
         if self.row_groups is not None and self.validate == "loo":
             raise RunError(f"{source}: loo leaves out single rows, which row_groups forbid")

@@ -6,15 +6,15 @@ from gpproj.data.checks import positive
 from gpproj.data.row_groups import groups_of_distinct_rows, read_row_groups
 from gpproj.data.rows import Rows, new_inputs, new_offset, new_target, raw_rows
 from gpproj.data.scaling import Scaling
-from gpproj.data.targets import Kind
+from gpproj.data.target_kinds import TargetKind
 from gpproj.data.training import Columns, TrainingSet, training_set
 from gpproj.data.twins import Twins, twins_of
 
 __all__ = [
     "Columns",
-    "Kind",
     "Rows",
     "Scaling",
+    "TargetKind",
     "TrainingSet",
     "Twins",
     "groups_of_distinct_rows",

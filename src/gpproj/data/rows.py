@@ -52,7 +52,7 @@ def raw_rows(training: TrainingSet, rows: Any) -> Rows:
     chosen = indices(rows, like=training.X)
     X = xp.take(training.X, chosen, axis=0) * scaling.input_scale + scaling.input_mean
     y = xp.take(training.y, chosen, axis=0)
-    if training.kind == "real":
+    if training.kind.is_scaled:
         y = scaling.restore_mean(y)
     exposure = _exposure(training)
     if exposure is not None:
@@ -66,7 +66,7 @@ def raw_rows(training: TrainingSet, rows: Any) -> Rows:
 
 
 def _exposure(training: TrainingSet) -> Array | None:
-    if training.kind != "count" or training.offset is None:
+    if not training.kind.takes_exposure or training.offset is None:
         return None
     xp = namespace(training.offset)
     exposure = xp.exp(training.offset - training.scaling.target_mean)
@@ -145,7 +145,7 @@ def new_target(columns: Columns, y: Any, rows: int) -> Array:
     """
     read = read_target(y, columns.kind, rows, columns.classes)
     values = _beside(columns, read.values, "y")
-    return columns.scaling.target(values) if columns.kind == "real" else values
+    return columns.scaling.target(values) if columns.kind.is_scaled else values
 
 
 def new_offset(columns: Columns, exposure: Any, rows: int) -> Array | None:

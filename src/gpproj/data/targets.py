@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
+from gpproj.data.target_kinds import TargetKind
 from gpproj.linalg import Array, like, namespace, to_host
-
-Kind = Literal["real", "binary", "count"]
-"""Of targets: real numbers, two classes as 0 and 1, or counts."""
 
 # Missing values of pandas, known by name so that pandas is never imported here.
 MISSING = ("NAType", "NaTType")
@@ -29,22 +27,25 @@ class Target(NamedTuple):
     """The labels of 0 and of 1."""
 
 
-def known_kind(kind: Any) -> Kind:
-    """Return `kind`, or say which ones there are."""
-    if kind not in get_args(Kind):
-        raise ValueError(f"kind must be one of {listed(get_args(Kind))}; saw {kind!r}")
-    known: Kind = kind
-    return known
+def known_kind(kind: Any) -> TargetKind:
+    """Return the kind of a word, or say which ones there are."""
+    try:
+        return TargetKind(kind)
+    except ValueError:
+        words = listed([one.value for one in TargetKind])
+        raise ValueError(f"kind must be one of {words}; saw {kind!r}") from None
 
 
-def read_target(y: Any, kind: Kind, rows: int, classes: tuple[Any, ...] | None = None) -> Target:
+def read_target(
+    y: Any, kind: TargetKind | str, rows: int, classes: tuple[Any, ...] | None = None
+) -> Target:
     """Read targets in the library they live in.
 
     Parameters
     ----------
     y : series, array or list (rows,)
         A single column is accepted too. Labels of classes are strings, booleans or numbers.
-    kind : {"real", "binary", "count"}
+    kind : TargetKind
     rows : int
         How many there must be.
     classes : tuple, optional
@@ -56,10 +57,11 @@ def read_target(y: Any, kind: Kind, rows: int, classes: tuple[Any, ...] | None =
 
     Examples
     --------
-    >>> read_target(["yes", "no", "yes"], "binary", rows=3)
+    >>> read_target(["yes", "no", "yes"], TargetKind.BINARY, rows=3)
     Target(values=array([1., 0., 1.]), classes=('no', 'yes'))
     """
-    if kind == "binary":
+    kind = known_kind(kind)
+    if kind.has_classes:
         labels = _labels(y)
         checks.lengths(len(labels), rows, "y")
         _no_missing(labels)
@@ -69,19 +71,19 @@ def read_target(y: Any, kind: Kind, rows: int, classes: tuple[Any, ...] | None =
     values = read_vector(y, "y")
     checks.lengths(values.shape[0], rows, "y")
     checks.finite(values, "y")
-    if kind == "count":
+    if kind.takes_exposure:
         checks.counts(values, "y")
     return Target(values, None)
 
 
-def read_exposure(exposure: Any, kind: Kind, rows: int) -> Array | None:
+def read_exposure(exposure: Any, kind: TargetKind | str, rows: int) -> Array | None:
     """Read exposures of counts, in the library they live in; None if there are none.
 
     Parameters
     ----------
     exposure : series, array or list (rows,), optional
         Positive numbers: the time, the area or the people that each count comes from.
-    kind : {"real", "binary", "count"}
+    kind : TargetKind
         Of the targets they belong to.
     rows : int
         How many there must be.
@@ -92,9 +94,11 @@ def read_exposure(exposure: Any, kind: Kind, rows: int) -> Array | None:
     """
     if exposure is None:
         return None
-    if kind != "count":
-        seen = "of two classes" if kind == "binary" else "a real number"
-        raise ValueError(f"exposure is for targets that are counts; here the target is {seen}")
+    kind = known_kind(kind)
+    if not kind.takes_exposure:
+        raise ValueError(
+            f"exposure is for targets that are counts; here the target is {kind.described}"
+        )
     values = read_vector(exposure, "exposure")
     checks.lengths(values.shape[0], rows, "exposure")
     checks.finite(values, "exposure")

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
 from gpproj.data.scaling import Scaling, moments
-from gpproj.data.targets import Kind, known_kind, read_exposure, read_target
+from gpproj.data.target_kinds import TargetKind
+from gpproj.data.targets import known_kind, read_exposure, read_target
 from gpproj.linalg import Array, Host, like, namespace, on_device, to_host
 
 Centre: TypeAlias = Callable[[Host, Host], float]
@@ -32,10 +33,14 @@ class Columns:
     varying: tuple[bool, ...]
     """False for inputs that are constant in the training data."""
     scaling: Scaling
-    kind: Kind = "real"
+    kind: TargetKind = TargetKind.REAL
     """Of the target: real numbers, two classes as 0 and 1, or counts."""
     classes: tuple[Any, ...] | None = None
     """Labels of the two classes in sorted order; the second is the one predicted."""
+
+    def __post_init__(self) -> None:
+        """Take the word of a kind for the kind."""
+        object.__setattr__(self, "kind", known_kind(self.kind))
 
     @property
     def d(self) -> int:
@@ -44,7 +49,7 @@ class Columns:
 
     def response(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Predicted mean and variance of the target in the user's units."""
-        if self.kind != "real":  # probabilities, or counts
+        if not self.kind.is_scaled:  # probabilities, or counts
             return mean, variance
         return self.scaling.restore_mean(mean), self.scaling.restore_variance(variance)
 
@@ -157,7 +162,7 @@ def training_set(
     *,
     standardize: bool,
     feature_names: Sequence[str] | None = None,
-    kind: Kind = "real",
+    kind: TargetKind | str = TargetKind.REAL,
     exposure: Any = None,
     centre: Centre | None = None,
     device: str | None = None,
@@ -218,9 +223,9 @@ def training_set(
     checks.same_order(X, y, "y")
     log_exposure = _log_exposure(X, values, exposure, kind)
     seen_inputs, seen_target = moments(values), moments(target)
-    if kind == "real":
+    if kind.is_scaled:
         checks.varying_target(seen_target)
-    if kind == "count":
+    if kind.takes_exposure:
         checks.some_event(target)
     checks.distinct_rows(seen_inputs)
     checks.representable(seen_inputs, "X", names)
@@ -228,15 +233,15 @@ def training_set(
     varying = tuple(bool(varies) for varies in to_host(seen_inputs.varying))
     _warn_constant(names, varying)
     if standardize:
-        scaling = Scaling.standard(seen_inputs, seen_target if kind == "real" else None)
+        scaling = Scaling.standard(seen_inputs, seen_target if kind.is_scaled else None)
     else:
         scaling = Scaling.identity(len(names), namespace(values), device_of(values))
-    if kind != "real" and standardize and centre is not None:
+    if not kind.is_scaled and standardize and centre is not None:
         scaling = replace(scaling, target_mean=float(centre(to_host(target), log_exposure)))
     return TrainingSet(
         X=scaling.inputs(values),
-        y=scaling.target(target) if kind == "real" else target,
-        offset=None if kind == "real" else like(log_exposure + scaling.target_mean, values),
+        y=scaling.target(target) if kind.is_scaled else target,
+        offset=None if kind.is_scaled else like(log_exposure + scaling.target_mean, values),
         feature_names=names,
         named=named,
         varying=varying,
@@ -246,7 +251,7 @@ def training_set(
     )
 
 
-def _log_exposure(X: Any, values: Array, exposure: Any, kind: Kind) -> Host:
+def _log_exposure(X: Any, values: Array, exposure: Any, kind: TargetKind) -> Host:
     rows = int(values.shape[0])
     read = read_exposure(exposure, kind, rows)
     if read is None:

@@ -107,7 +107,7 @@ def method_of(inference: str, likelihood: Likelihood) -> Method:
     if inference == "auto":
         if gaussian:
             return "exact"
-        return "ep" if likelihood.kind == "binary" else "laplace"
+        return "ep" if likelihood.kind.has_classes else "laplace"
     if inference not in get_args(Method):
         raise ValueError(
             'inference must be "auto", "exact", "laplace", "ep" or a gpproj.Sparse, '

@@ -90,7 +90,7 @@ def log_evidence(
         kernel, nugget = prior.slopes(found.given, found.lean)
         gradient[row, : p - count] = -0.5 * kernel
         gradient[row, p - count :] = found.slopes
-        if observed.likelihood.kind == "real":  # whose nugget follows the noise, the one parameter
+        if observed.likelihood.kind.is_scaled:  # whose nugget follows the noise, the one parameter
             gradient[row, -1] -= 0.5 * nugget * problem.nugget_variance(observed.likelihood)
     return Evidence(value, gradient)
 

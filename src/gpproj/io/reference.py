@@ -183,7 +183,7 @@ def stored_columns(columns: Columns) -> Stored:
         "varying": plain(columns.varying),
         "target_mean": scaling.target_mean,
         "target_scale": scaling.target_scale,
-        "kind": columns.kind,
+        "kind": columns.kind.value,
         "classes": plain(columns.classes),
     }
     arrays = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Kind
+from gpproj.data import TargetKind
 from gpproj.data.frames import listed
 from gpproj.linalg import Host
 
@@ -177,7 +177,7 @@ def prepare(
     target: str,
     ignore: Iterable[str] = (),
     missing: Missing = "error",
-    kind: Kind = "real",
+    kind: TargetKind | str = TargetKind.REAL,
     *,
     exposure: str | None = None,
     row_groups: str | None = None,
@@ -198,14 +198,14 @@ def prepare(
         What to do about missing cells: refuse them, leave out their rows, or put the median (of
         numbers) or the most frequent level in their place. Rows without a target, or without an
         exposure, are always left out unless they are refused.
-    kind : {"real", "binary", "count"}
+    kind : TargetKind
         Of the target: numbers, labels of two classes (text, truth values or numbers), or counts.
     exposure : str, optional
         For counts: the column with what each rate is multiplied by. It is no input.
     row_groups : str, optional
         The column with the groups of rows that stay together. It is no input.
     """
-    ignored = tuple(ignore)
+    ignored, kind = tuple(ignore), TargetKind(kind)
     asked = {"target": target, "exposure": exposure, "row_groups": row_groups}
     special = {label: name for label, name in asked.items() if name is not None}
     for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
@@ -231,7 +231,7 @@ def prepare(
     table = table.dropna(subset=None if missing == "drop" else list(special.values()))
     if len(table) < 2:
         raise TableError(f"only {len(table)} rows are left without missing cells")
-    y = _labels(table[target]) if kind == "binary" else _target_numbers(table[target], kind)
+    y = _labels(table[target]) if kind.has_classes else _target_numbers(table[target], kind)
     exposures = None if exposure is None else exposure_of(table, exposure)
     groups = None if row_groups is None else [str(cell) for cell in table[row_groups]]
     table = table.reset_index(drop=True)
@@ -254,7 +254,7 @@ def exposure_of(table: pd.DataFrame, name: str) -> Host:
     return values
 
 
-def _target_numbers(cells: pd.Series[Any], kind: Kind) -> Host:
+def _target_numbers(cells: pd.Series[Any], kind: TargetKind) -> Host:
     """Return a target of real numbers or of counts."""
     name = f"target: column {cells.name!r}"
     values = _numbers(cells)
@@ -262,7 +262,7 @@ def _target_numbers(cells: pd.Series[Any], kind: Kind) -> Host:
         raise TableError(
             f"{name} must be numbers, {_odd_cell(cells)}; two classes need --likelihood bernoulli"
         )
-    if kind == "count":
+    if kind.takes_exposure:
         odd = (values < 0.0) | (values != np.floor(values))
         _refuse(cells, odd, f"{name} must be counts, whole numbers from 0 on")
         if not values.any():

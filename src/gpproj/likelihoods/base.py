@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from gpproj.data import Kind
+from gpproj.data import TargetKind
 from gpproj.linalg import Host
 
 
@@ -47,7 +47,7 @@ class Likelihood(ABC):
     are fields named in `parameters`.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[TargetKind]
     parameters: ClassVar[dict[str, str]] = {}
     """Fields that are learned, and the names that priors and posteriors know them by."""
     log_concave: ClassVar[bool] = True

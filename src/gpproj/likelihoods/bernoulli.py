@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri
 
-from gpproj.data import Kind
+from gpproj.data import TargetKind
 from gpproj.likelihoods.base import Derivatives, Tilted
 from gpproj.likelihoods.numerical import Numerical
 from gpproj.likelihoods.special import mills
@@ -41,7 +41,7 @@ class Bernoulli(Numerical):
     (array([0.5   , 0.8413]), array([0.25  , 0.1335]))
     """
 
-    kind: ClassVar[Kind] = "binary"
+    kind: ClassVar[TargetKind] = TargetKind.BINARY
 
     link: Literal["probit", "logit"] = "probit"
 

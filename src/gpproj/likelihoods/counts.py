@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from gpproj.data import Kind, positive
+from gpproj.data import TargetKind, positive
 from gpproj.likelihoods.base import Derivatives, ParameterDerivatives
 from gpproj.likelihoods.numerical import Numerical
 from gpproj.likelihoods.special import LOG_2_PI, stirling_remainder, stirling_slope
@@ -27,7 +27,7 @@ class _Counts(Numerical):
     to f: neither cancels for large counts.
     """
 
-    kind: ClassVar[Kind] = "count"
+    kind: ClassVar[TargetKind] = TargetKind.COUNT
 
     def unit(self, y: Host) -> float:
         """Return the inverse of the mean count."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from gpproj.data import Kind, positive
+from gpproj.data import TargetKind, positive
 from gpproj.likelihoods.base import Derivatives, Likelihood, ParameterDerivatives, Tilted
 from gpproj.linalg import Array, Host, namespace
 
@@ -29,7 +29,7 @@ class Gaussian(Likelihood):
     (array([2.]), array([1.5]))
     """
 
-    kind: ClassVar[Kind] = "real"
+    kind: ClassVar[TargetKind] = TargetKind.REAL
     parameters: ClassVar[dict[str, str]] = {"variance": "noise_variance"}
 
     variance: float = 1.0

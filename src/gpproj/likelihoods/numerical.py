@@ -55,7 +55,7 @@ class Numerical(Likelihood):
             return np.stack([log_normaliser, place + sd * found.mean, found.variance])
 
         log_normaliser, tilted_mean, share = _in_blocks(rows, 3, y, mean, variance)
-        if self.kind != "real":  # probabilities, whatever the last digit says
+        if not self.kind.is_scaled:  # probabilities, whatever the last digit says
             log_normaliser = np.minimum(log_normaliser, 0.0)
         return Tilted(log_normaliser, tilted_mean, variance * share)
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from gpproj.data import Kind, positive
+from gpproj.data import TargetKind, positive
 from gpproj.likelihoods.base import Derivatives, ParameterDerivatives, Tilted
 from gpproj.likelihoods.numerical import LIMIT, Layout, Numerical
 from gpproj.likelihoods.quadrature import concave_edges
@@ -51,7 +51,7 @@ class StudentT(Numerical):
     array([2.5  , 0.098])
     """
 
-    kind: ClassVar[Kind] = "real"
+    kind: ClassVar[TargetKind] = TargetKind.REAL
     parameters: ClassVar[dict[str, str]] = {"variance": "noise_variance"}
     log_concave: ClassVar[bool] = False
 

@@ -151,8 +151,7 @@ def effects(
         ax.set_xlabel(shortened(name))
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
-            real = reference.training.kind == "real"
-            ax.set_ylabel("average prediction" if real else "average latent function")
+            ax.set_ylabel(f"average {reference.training.kind.effect}")
     first = panels[0]
     if axes is None:
         above = "outside upper center"

@@ -54,7 +54,7 @@ def interval(
     -------
     lower, upper : arrays `(m,)`
     """
-    if model.columns.kind == "count":
+    if model.columns.kind.takes_exposure:
         return count_interval(model, X, exposure, level)
     mean, variance = (to_host(part) for part in model.predict_response(X))
     reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * np.sqrt(variance)

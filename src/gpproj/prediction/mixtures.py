@@ -223,7 +223,7 @@ class Predictive(ABC):
     def _offset(self, exposure: Any, rows: int) -> Host | None:
         """Return what is added to the latent function of new rows; None for real targets."""
         added = new_offset(self.columns, exposure, rows)
-        if self.columns.kind == "real":
+        if self.columns.kind.is_scaled:
             return None
         own = np.zeros(rows) if added is None else to_host(added)
         return own + self.columns.scaling.target_mean
@@ -254,7 +254,7 @@ def returned(found: Array, given: Any) -> Array:
 
 def noise_of(likelihood: Likelihood) -> float:
     """Return the variance of the noise, or say that there is none."""
-    if likelihood.kind != "real":
+    if not likelihood.kind.is_scaled:
         raise AttributeError(f"{likelihood!r} has no noise variance")
     return float(likelihood.response(np.zeros(1), np.zeros(1))[1][0])
 

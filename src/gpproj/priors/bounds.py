@@ -58,12 +58,8 @@ def scales(training: TrainingSet) -> Scales:
     X, y = to_host(training.X), to_host(training.y)
     spread = np.where(training.varying, np.std(X, axis=0), 1.0)
     count = sum(training.varying)
-    if training.kind == "real":
-        return Scales(spread, float(np.mean(y**2)), float(np.var(y)), count)
-    if training.kind == "binary":
-        return Scales(spread, 1.0, 1.0, count)
-    expected = float(np.mean(np.exp(to_host(training.offset))))
-    return Scales(spread, float(np.log(np.mean(y) / expected)) ** 2, 1.0, count)
+    offset = np.zeros_like(y) if training.offset is None else to_host(training.offset)
+    return Scales(spread, *training.kind.latent_scale(y, offset), count)
 
 
 def log_units(names: Sequence[str], units: Scales) -> Host:

@@ -132,7 +132,7 @@ class ForeignReference(Reference):
         rows = int(latent.mean.shape[0])
         offset = new_offset(self.columns, exposure, rows)
         target = new_target(self.columns, y, rows)
-        if self.columns.kind == "real":
+        if self.columns.kind.is_scaled:
             target = self.columns.scaling.restore_mean(target)
         return log_density_of_response(
             self.likelihood, target, latent, None if offset is None else to_host(offset)

@@ -343,7 +343,7 @@ class Reference(Predictive):
     def __repr__(self) -> str:
         """Name the sizes, the likelihood and the evidence."""
         drawn = f"draws={self.draws.count}, " if self.draws.count > 1 else ""
-        if self.training.kind == "real":
+        if self.training.kind.is_scaled:
             told = f"noise sd={np.sqrt(self.noise_variance):.4g}"
         else:
             told = f"likelihood={self.likelihood!r}"

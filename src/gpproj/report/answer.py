@@ -32,7 +32,7 @@ def lost(found: Findings) -> Markup:
         said = "On rows that had been left out, the null model's elpd is "
     away = apart(own["elpd_diff"], own["elpd_diff_se"])
     # Neither of the two says much of classes without the other.
-    told = found.shown if found.kind == "binary" else found.shown[:1]
+    told = found.shown if found.kind.has_classes else found.shown[:1]
     others = [
         f"its {one.label} is {one.text(own[one.stat])}, the reference's "
         f"{one.text(reference[one.stat])}"

@@ -90,11 +90,11 @@ def _of_scores(found: Findings) -> Iterator[Remark]:
 
 def _of_nothing(found: Findings) -> Iterator[Remark]:
     """Remark on a reference that is no better than chance."""
-    stat = "auc" if found.kind == "binary" else "r2"
+    stat = "auc" if found.kind.has_classes else "r2"
     value = found.cv.reference_summary(stat)[stat]
-    if found.kind == "binary" and value <= 0.5:
+    if found.kind.has_classes and value <= 0.5:
         said = "does not tell the classes apart in rows that it has not seen (AUC"
-    elif found.kind != "binary" and value <= 0.0:
+    elif not found.kind.has_classes and value <= 0.0:
         said = "explains nothing of rows that it has not seen (R²"
     else:
         return

@@ -109,7 +109,7 @@ def effect_panels(found: Findings) -> list[Markup]:
 
 def averaged(found: Findings) -> str:
     """Return what effects are averages of, in words."""
-    return "prediction" if found.kind == "real" else "latent function"
+    return found.kind.effect
 
 
 def _panel(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpproj.data import Kind, raw_rows
+from gpproj.data import TargetKind, raw_rows
 from gpproj.dependence import effects, has_effects
 from gpproj.linalg import Host, to_host
 from gpproj.projection import Submodel
@@ -37,7 +37,7 @@ class Findings:
     """Values of each input in its effect."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TargetKind:
         """Of the targets."""
         return self.cv.reference.training.kind
 
@@ -114,7 +114,7 @@ class Findings:
         classes = self.cv.reference.classes
         if classes is not None:
             return str(classes[int(y)])
-        return number(y, 0) if self.kind == "count" else significant(y)
+        return number(y, 0) if self.kind.takes_exposure else significant(y)
 
     @property
     def drawn(self) -> list[str]:

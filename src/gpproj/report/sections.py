@@ -96,13 +96,13 @@ def curves(found: Findings) -> Markup:
 
 
 def _density(found: Findings) -> str:
-    return "log density" if found.kind == "real" else "log probability"
+    return found.kind.density
 
 
 def _meanings(found: Findings) -> list[Markup]:
     """Return what the statistics to unfold mean, where not everyone knows."""
     said = MEANINGS[found.kind]
-    if found.kind == "binary" and found.cv.method == "loo":
+    if found.kind.has_classes and found.cv.method == "loo":
         said += (
             " A model without inputs gives each row the share of its class among the others, which "
             "is the smaller for the row being left out: as rows are left out one by one, its AUC "
@@ -287,9 +287,9 @@ def effects(found: Findings) -> Markup:
 
 def _scale(found: Findings) -> Markup:
     """Return what the effects are measured in."""
-    if found.kind == "real":
+    if found.kind.is_scaled:
         return escaped("in units of the target")
-    if found.kind == "count":
+    if found.kind.takes_exposure:
         return escaped("as the natural logarithm of the rate")
     reference = found.cv.reference
     link, classes = getattr(reference.likelihood, "link", "latent"), reference.classes

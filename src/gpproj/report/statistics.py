@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gpproj.data import Kind
+from gpproj.data import TargetKind
 from gpproj.report.markup import number, significant
 
 
@@ -39,23 +39,23 @@ class Shown(NamedTuple):
 
 RMSE = Shown("rmse", "RMSE", "error", None)
 
-SHOWN: dict[Kind, tuple[Shown, Shown]] = {
-    "real": (Shown("r2", "R²", "explained variance", 2), RMSE),
-    "binary": (
+SHOWN: dict[TargetKind, tuple[Shown, Shown]] = {
+    TargetKind.REAL: (Shown("r2", "R²", "explained variance", 2), RMSE),
+    TargetKind.BINARY: (
         Shown("auc", "AUC", "area under the ROC curve", 2),
         Shown("accuracy", "accuracy", "accuracy", 2),
     ),
-    "count": (Shown("deviance", "mean deviance", "deviance", 2), RMSE),
+    TargetKind.COUNT: (Shown("deviance", "mean deviance", "deviance", 2), RMSE),
 }
 
-MEANINGS: dict[Kind, str] = {
-    "real": "",
-    "binary": (
+MEANINGS: dict[TargetKind, str] = {
+    TargetKind.REAL: "",
+    TargetKind.BINARY: (
         "AUC: over pairs of rows, one of each class, how often the probabilities are in the right "
         "order; one half is chance. Accuracy: the share of the rows whose own class was given a "
         "probability of one half or more."
     ),
-    "count": (
+    TargetKind.COUNT: (
         "Deviance: twice the log probability that a Poisson distribution loses as its mean moves "
         "from the count itself to the prediction; smaller is better."
     ),

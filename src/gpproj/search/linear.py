@@ -116,7 +116,7 @@ class LinearPath(SearchPath):
             "best_inputs": [", ".join(self.best_inputs(size)) for size in range(len(self))],
             "best_relative_error": relative(self.best_errors, self.null_error, self.full_error),
         }
-        if self.reference.training.kind == "real":
+        if self.reference.training.kind.is_scaled:
             table["noise_sd"] = [np.sqrt(one.noise_variance) for one in self.submodels]
         table["converged"] = [one.converged for one in self.submodels]
         return pd.DataFrame(table, index=pd.RangeIndex(len(self), name="size"))

@@ -60,8 +60,8 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
         most, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups of rows")
         if not 2 <= folds <= most:
             raise ValueError(f"folds must be from 2 to the number of {what}, {most}; got {folds}")
-        y = np.minimum(y, 1.0) if training.kind == "count" else y
-        classes = None if training.kind == "real" else y
+        classes = training.kind.strata(y)
+        y = y if classes is None else classes
         if groups is None:
             splitter = _random_folds(int(folds), classes, random_state)
         else:
@@ -183,11 +183,8 @@ def _check_teaching(reference: Reference, folds: list[Fold]) -> None:
     """Refuse folds that leave a single class, or no event, to learn from."""
     kind, y = reference.training.kind, to_host(reference.training.y)
     for fold in folds:
-        seen = y[fold.train]
-        if kind == "binary" and np.ptp(seen) == 0.0:
-            raise ValueError(f"the training rows of fold {fold.number} have one class only")
-        if kind == "count" and not seen.any():
-            raise ValueError(f"the training rows of fold {fold.number} have no event")
+        if (lack := kind.lacks(y[fold.train])) is not None:
+            raise ValueError(f"the training rows of fold {fold.number} have {lack}")
 
 
 def _in_fold(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import kl_div
 from scipy.stats import rankdata
 
-from gpproj.data import Kind
+from gpproj.data import TargetKind
 from gpproj.linalg import Host
 
 
@@ -158,31 +158,36 @@ def count_deviance(scores: Scores, n: int) -> Statistic:
 
 _ANY = {"elpd": elpd, "mlpd": mlpd}
 
-STATISTICS: dict[Kind, dict[str, Callable[[Scores, int], Statistic]]] = {
-    "real": _ANY | {"rmse": rmse, "r2": r2},
-    "binary": _ANY | {"accuracy": accuracy, "auc": auc, "brier": brier, "deviance": class_deviance},
-    "count": _ANY | {"rmse": rmse, "r2": r2, "deviance": count_deviance},
+STATISTICS: dict[TargetKind, dict[str, Callable[[Scores, int], Statistic]]] = {
+    TargetKind.REAL: _ANY | {"rmse": rmse, "r2": r2},
+    TargetKind.BINARY: _ANY
+    | {"accuracy": accuracy, "auc": auc, "brier": brier, "deviance": class_deviance},
+    TargetKind.COUNT: _ANY | {"rmse": rmse, "r2": r2, "deviance": count_deviance},
 }
 """Of each kind of targets, those that make sense, by name."""
 
-DEFAULTS: dict[Kind, tuple[str, ...]] = {
-    "real": ("elpd", "rmse", "r2"),
-    "binary": ("elpd", "mlpd", "accuracy", "auc"),
-    "count": ("elpd", "mlpd", "rmse", "deviance"),
+DEFAULTS: dict[TargetKind, tuple[str, ...]] = {
+    TargetKind.REAL: ("elpd", "rmse", "r2"),
+    TargetKind.BINARY: ("elpd", "mlpd", "accuracy", "auc"),
+    TargetKind.COUNT: ("elpd", "mlpd", "rmse", "deviance"),
 }
 """Those that are shown unless others are asked for."""
 
-TARGETS: dict[Kind, str] = {"real": "real targets", "binary": "classes", "count": "counts"}
+TARGETS: dict[TargetKind, str] = {
+    TargetKind.REAL: "real targets",
+    TargetKind.BINARY: "classes",
+    TargetKind.COUNT: "counts",
+}
 
 
-def check_stats(stats: str | Iterable[str] | None, kind: Kind) -> tuple[str, ...]:
+def check_stats(stats: str | Iterable[str] | None, kind: TargetKind) -> tuple[str, ...]:
     """Return the names of statistics, or refuse those that do not suit the targets.
 
     Parameters
     ----------
     stats : str, iterable of str or None
         None for those that are shown unless others are asked for.
-    kind : {"real", "binary", "count"}
+    kind : TargetKind
         Of the targets.
     """
     if stats is None:
