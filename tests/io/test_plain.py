@@ -55,7 +55,7 @@ def test_every_kernel_comes_back(kernel):
     assert through_json(kernel) == kernel
 
 
-@given(st.dictionaries(st.sampled_from(priors.tuple(joint.weak(1))), any_distribution))
+@given(st.dictionaries(st.sampled_from(sorted(priors.weak(1))), any_distribution))
 def test_every_prior_comes_back(prior):
     assert through_json(prior) == prior
     assert through_json(MappingProxyType(prior)) == prior

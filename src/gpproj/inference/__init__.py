@@ -150,7 +150,7 @@ def log_evidence(
     lanes : sequence of int, optional
         Names of the lanes in the memory.
     """
-    if problem.method == "exact":
+    if problem.is_exact:
         if problem.inducing is not None:
             return sparse.log_evidence(problem, parameters)
         return exact.log_marginal_likelihood(problem, parameters)
@@ -160,7 +160,7 @@ def log_evidence(
 
 def conditioned(problem: Problem, parameters: Host) -> Conditioned:
     """Condition on the targets at one parameter vector, `(p,)`."""
-    if problem.method == "exact":
+    if problem.is_exact:
         if problem.inducing is not None:
             return sparse.conditioned(problem, parameters)
         return exact.conditioned(problem, parameters)
@@ -169,7 +169,7 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
 
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
-    if problem.method != "exact":
+    if not problem.is_exact:
         found = approximation.posterior(problem, parameters, given)
     elif problem.inducing is not None:
         found = sparse.posterior(problem, parameters)
@@ -184,7 +184,7 @@ def reference_leave_one_out(problem: Problem, parameters: Host, given: Condition
     With inducing points by their own method; submodels, and what they are compared with, go by the
     posterior that projections are held to.
     """
-    if problem.method == "exact" and problem.inducing is not None:
+    if problem.is_exact and problem.inducing is not None:
         return sparse.leave_one_out(problem, parameters)
     return leave_one_out(problem, problem.likelihood_at(parameters), given)
 

@@ -52,7 +52,7 @@ def left_out(problem: Problem, parameters: Host, given: Conditioned) -> Marginal
     Marginals
         `(u,)` each.
     """
-    observed, groups = problem.method == "exact", problem.row_groups
+    observed, groups = problem.is_exact, problem.row_groups
     if problem.twins is None and groups is None:
         if not observed:
             assert given.marginals is not None  # approximations have them
@@ -92,7 +92,7 @@ def left_out_density(
     predicted : Marginals
         What `left_out` has found.
     """
-    if problem.row_groups is None or problem.method != "exact":
+    if problem.row_groups is None or not problem.is_exact:
         return single_densities(problem, parameters, predicted)
     _, found = _distinct(problem, parameters, given)
     density = np.empty(predicted.mean.size)
@@ -111,7 +111,7 @@ def single_densities(problem: Problem, parameters: Host, predicted: Marginals) -
     """
     likelihood = problem.likelihood_at(parameters)
     observed, twins = problem.observed(likelihood), problem.twins
-    if problem.method == "exact":
+    if problem.is_exact:
         y = observed.y if twins is None else twins.total(observed.y) / twins.count
         away, variance = y - predicted.mean, predicted.variance
         found: Host = -0.5 * (away**2 / variance + np.log(2.0 * np.pi * variance))
@@ -148,7 +148,7 @@ def left_out_of_moments(problem: Problem, marginals: Marginals, sites: Sites) ->
         marginals = Marginals(mean, marginals.variance[twins.first])
     sites = merged_sites(problem, sites)
     found = cavities(marginals, sites) if separable else marginals
-    if problem.method != "exact":
+    if not problem.is_exact:
         return found
     return Marginals(found.mean, found.variance + 1.0 / sites.precision)
 
@@ -174,7 +174,7 @@ def groups_left_out_of_moments(
         found = _group_cavities(mean, covariance, merged, problem.row_groups)
     else:
         found = Marginals(mean, to_host(covariance.diagonal()))
-    if problem.method != "exact":
+    if not problem.is_exact:
         return found
     return Marginals(found.mean, found.variance + 1.0 / merged.precision)
 

@@ -66,6 +66,11 @@ class Problem:
     labels: NDArray[np.intp] | None = None
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the posterior is Gaussian, with the noise as its sites; else sites are found."""
+        return self.method == "exact"
+
+    @property
     def support(self) -> Array:
         """The points that predictions go through, `(n, d)` or `(m, d)`."""
         return self.X if self.inducing is None else self.inducing.Z

@@ -28,7 +28,7 @@ def conditioning_rows(problem: Problem, target: Target, learn: Objective) -> Tar
     Where single rows were predicted to learn it, rows that are equal in all inputs are one, and
     share one extra variance. With other likelihoods than Gaussian noise they have a site each.
     """
-    if learn.rows and problem.method == "exact":
+    if learn.rows and problem.is_exact:
         assert target.left_out is not None  # it was learned by them
         return target.left_out
     return target
@@ -70,10 +70,10 @@ def condition_on_data(
         theta, mask = parameters[None, :-1], active[None, :]
         features = Features(kernel, theta, rows.X, target.points(active), mask)
         low_rank = LowRankPrior(features, extra)
-        if problem.method == "exact":
+        if problem.is_exact:
             return _given_sites(low_rank, rows)
         return condition_prior(problem, likelihood, low_rank)
-    if problem.method == "exact":
+    if problem.is_exact:
         state = conditioned(rows, kernel, parameters[None, :], active[None, :])
         return Conditioned(state.coefficients[0, :], state.root[0, :, :], np.nan, _sites(rows))
     prior = submodel_prior(problem, target, kernel, parameters, active, learn)

@@ -190,7 +190,7 @@ def parts_of(
     """
     pairs = list(zip(shares, projections, strict=True))
     own: Iterable[tuple[Array, Array, Array]]
-    if targets is not None and problem.method == "exact":
+    if targets is not None and problem.is_exact:
         X, given = conditioned_together(problem, targets, projections, learn)
         xp = namespace(targets.X)
         # Copied: a view would keep, and pickle, those of all parts.

@@ -162,7 +162,7 @@ def mean_sites(
     problem: Problem, likelihood: Likelihood, sites: Sequence[Sites], weights: Host
 ) -> Sites:
     """Return the sites that stand for several draws, whose weights sum to one."""
-    if problem.method == "exact":
+    if problem.is_exact:
         return exact.sites_of(problem, likelihood)
     precisions = np.stack([one.precision for one in sites])
     shifts = np.stack([one.shift for one in sites])

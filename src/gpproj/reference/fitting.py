@@ -315,7 +315,7 @@ def with_inducing(
     problem: Problem, training: TrainingSet, units: Scales, sparse: Sparse
 ) -> Problem:
     """Return the problem with inducing points that suit the first of the starts."""
-    if sparse.optimise and problem.method != "exact":
+    if sparse.optimise and not problem.is_exact:
         raise ValueError("inference: inducing points are optimised for Gaussian noise only")
     start, _ = problem.halves(default_starts(problem, units)[0])
     kernel = problem.kernel.with_log_parameters(start, training.d)

@@ -219,7 +219,7 @@ def _removed(problem: Problem, latent: Latent) -> tuple[Marginals, bool]:
 
 
 def _left_out(problem: Problem, latent: Latent, predicted: Marginals, nugget: float) -> LeftOut:
-    X, twins, observed = problem.X, problem.twins, problem.method == "exact"
+    X, twins, observed = problem.X, problem.twins, problem.is_exact
     precision, shift = merged_sites(problem, latent.sites)
     if not observed:
         informed = precision[precision > 0.0]

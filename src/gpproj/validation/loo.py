@@ -156,10 +156,10 @@ def submodel_loo(
     """Predict every observation by a submodel without it, hyperparameters and sites held."""
     problem = reference.problem
     latent = reference.latent._replace(likelihood=likelihood)
-    if problem.method == "exact":
+    if problem.is_exact:
         latent = latent._replace(sites=exact.sites_of(problem, likelihood))
     target = target_of(problem, latent)
-    if problem.method == "exact" and target.inducing is None:
+    if problem.is_exact and target.inducing is None:
         prior = submodel_prior(problem, target, kernel, parameters, active, learn)
         return _exact_loo(problem, prior, latent.sites)
     given = condition_on_data(problem, likelihood, target, kernel, parameters, active, learn)
@@ -182,9 +182,9 @@ def part_loo(problem: Problem, part: Part, learn: Objective) -> LeaveOneOut:
     """Do the same for one of the processes of a mixture."""
     own, likelihood = part.predictor, part.likelihood
     twins = problem.twins if learn.rows else None
-    if problem.method == "exact" and twins is None:
+    if problem.is_exact and twins is None:
         return exact.leave_one_out(problem.y, own.coefficients, own.root)
-    X = own.X if twins is None or problem.method != "exact" else own.X[twins.label, :]
+    X = own.X if twins is None or not problem.is_exact else own.X[twins.label, :]
     smooth = own.kernel.evaluate(own.log_parameters[None, :], X, own.mask[None, :])
     K = smooth.value[0, :, :]
     if twins is None:
@@ -192,7 +192,7 @@ def part_loo(problem: Problem, part: Part, learn: Objective) -> LeaveOneOut:
     else:
         together = twins.label[:, None] == twins.label[None, :]
         prior = DensePrior(with_diagonal(K + part.extra * together, own.extra - part.extra))
-    if problem.method == "exact":
+    if problem.is_exact:
         return _exact_loo(problem, prior, exact.sites_of(problem, likelihood))
     given = condition_prior(problem, likelihood, prior)
     return leave_one_out(problem, likelihood, given)
