@@ -26,8 +26,16 @@ from gpproj.linalg import (
     to_host,
     weighted_square,
 )
+from gpproj.linalg.lapack_wrapped import Wrapped
 
 LIBRARIES = [np, array_api_strict]
+
+
+@pytest.fixture(autouse=True, params=["chosen", "wrapped"])
+def calls(request, monkeypatch):
+    """Every test has LAPACK as it was chosen at import, and by SciPy's wrappers."""
+    if request.param == "wrapped":
+        monkeypatch.setattr(lapack, "CALLS", Wrapped())
 
 
 def positive_definite(lanes: int, n: int, seed: int = 0) -> np.ndarray:
@@ -95,7 +103,7 @@ def test_read_only_and_partial_matrices_are_found_in_memory():
 
 def test_matrices_without_contiguous_columns_are_refused():
     with pytest.raises(ValueError, match="not contiguous"):
-        lapack.factorise(np.eye(6)[::2, ::2])
+        lapack.CALLS.factorise(np.eye(6)[::2, ::2])
 
 
 @pytest.mark.parametrize("n", [1, 95, 97, 200, 301])
@@ -104,7 +112,7 @@ def test_triangles_are_inverted_at_every_size(n):
     lower += n * np.eye(n)
     above = np.triu(np.full((n, n), 7.0), 1)
     result = np.asfortranarray(lower + above)
-    lapack.invert_lower(result)
+    lapack.CALLS.invert_lower(result)
     np.testing.assert_allclose(np.tril(result) @ lower, np.eye(n), atol=1e-12)
     np.testing.assert_array_equal(np.triu(result, 1), above)
 
@@ -262,12 +270,12 @@ def test_squares_are_added_to_the_lower_triangle(n, k, overwrite):
     if overwrite:
         before[0, 0] = np.nan  # whatever stood there
     found = before.copy(order="F")
-    lapack.add_square(half, found, overwrite=overwrite)
+    lapack.CALLS.add_square(half, found, overwrite=overwrite)
     expected = half @ half.T + (0.0 if overwrite else before)
     np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(np.triu(found, 1), np.triu(before, 1))
     if not overwrite:
-        lapack.subtract_square(half, found)
+        lapack.CALLS.subtract_square(half, found)
         np.testing.assert_allclose(found, before, rtol=1e-11, atol=1e-11)
 
 
@@ -277,10 +285,10 @@ def test_the_product_of_two_vectors_is_subtracted(n):
     v, w = rng.standard_normal((2, n))
     matrix = np.asfortranarray(rng.standard_normal((n, n)))
     expected = matrix - np.outer(v, w)
-    lapack.subtract_outer(v, w, matrix)
+    lapack.CALLS.subtract_outer(v, w, matrix)
     np.testing.assert_allclose(matrix, expected, rtol=1e-14, atol=1e-14)
     part = np.asfortranarray(np.zeros((n + 3, n + 3)))
-    lapack.subtract_outer(v, w, part[:n, :n])  # its columns lie apart
+    lapack.CALLS.subtract_outer(v, w, part[:n, :n])  # its columns lie apart
     np.testing.assert_allclose(part[:n, :n], -np.outer(v, w), rtol=1e-14)
     assert not part[n:].any()
     assert not part[:, n:].any()

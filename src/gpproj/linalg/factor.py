@@ -137,7 +137,7 @@ def _factorise_lapack(
             else:
                 np.multiply(matrix, scale.T, out=rows)
             rows.reshape(-1)[:: n + 1] = diagonal + rung * size if rung else diagonal
-            if lapack.factorise(lower):
+            if lapack.CALLS.factorise(lower):
                 return rung * size, False
     lower[...] = np.eye(n)
     return 0.0, True
@@ -220,7 +220,7 @@ def solve(factor: Factor, right: Array) -> Array:
         solution = _fortran_lanes(right.shape)
         solution[...] = right
         for lane in range(lower.shape[0]):
-            lapack.solve_factored(lower[lane], solution[lane])
+            lapack.CALLS.solve_factored(lower[lane], solution[lane])
         return solution
     root = inverse_root(factor)
     return transpose(root) @ (root @ right)
@@ -235,7 +235,7 @@ def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
     if is_numpy(lower):
         root = lower if overwrite else lower.copy(order="K")
         for lane in range(lower.shape[0]):
-            lapack.invert_lower(root[lane])
+            lapack.CALLS.invert_lower(root[lane])
             _clear_upper(root[lane])
         return root
     if factor.root is not None:
@@ -255,9 +255,9 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
         return device.squared(root) if device.can_tell(root) else transpose(root) @ root
     result = factor.lower if overwrite else factor.lower.copy(order="K")
     for lane in range(result.shape[0]):
-        lapack.invert_lower(result[lane])
+        lapack.CALLS.invert_lower(result[lane])
         # A^-1 = M' M, computed in place in the lower triangle.
-        lapack.square_lower(result[lane])
+        lapack.CALLS.square_lower(result[lane])
         _mirror(result[lane])
     return result
 
@@ -294,7 +294,7 @@ def subtract_outer(matrix: Array, vector: Array) -> Array:
     if is_numpy(matrix):
         for lane in range(matrix.shape[0]):
             target, own = _fortran_view(matrix[lane]), np.ascontiguousarray(vector[lane])
-            lapack.subtract_outer(own, own, target)
+            lapack.CALLS.subtract_outer(own, own, target)
         return matrix
     return minus_product(matrix, vector[:, :, None], vector[:, None, :])
 
@@ -306,8 +306,8 @@ def subtract_symmetric(matrix: Array, left: Array, right: Array) -> Array:
         for lane in range(matrix.shape[0]):
             target = _fortran_view(matrix[lane])
             v, w = np.ascontiguousarray(half[lane]), np.ascontiguousarray(right[lane])
-            lapack.subtract_outer(v, w, target)
-            lapack.subtract_outer(w, v, target)
+            lapack.CALLS.subtract_outer(v, w, target)
+            lapack.CALLS.subtract_outer(w, v, target)
         return matrix
     xp = namespace(matrix)
     both = xp.stack([0.5 * left, 0.5 * right], axis=2)
@@ -327,11 +327,11 @@ def weighted_square(matrix: Array, weights: Array) -> Array:
         target, A = product[lane], _fortran_view(A)
         above = w > 0.0
         if above.any():
-            lapack.add_square(_scaled_columns(A, w, above), target, overwrite=True)
+            lapack.CALLS.add_square(_scaled_columns(A, w, above), target, overwrite=True)
         else:
             target[...] = 0.0
         if not above.all():
-            lapack.subtract_square(_scaled_columns(A, -w, ~above), target)
+            lapack.CALLS.subtract_square(_scaled_columns(A, -w, ~above), target)
         _mirror(target)
     return product
 
@@ -370,7 +370,7 @@ def times_lower(matrix: Array, lower: Array) -> Array:
         product, lower = _fortran_lanes(matrix.shape), np.asfortranarray(lower)
         product[...] = matrix
         for lane in range(matrix.shape[0]):
-            lapack.multiply_lower(product[lane], lower)
+            lapack.CALLS.multiply_lower(product[lane], lower)
         return product
     return device.times_lower(matrix, lower) if device.can_tell(matrix) else matrix @ lower
 
@@ -381,7 +381,7 @@ def subtract_gram(matrix: Array, half: Array) -> Array:
         half = in_lapack_order(half)
         for lane in range(matrix.shape[0]):
             target = _fortran_view(matrix[lane])
-            lapack.subtract_square(half[lane], target)
+            lapack.CALLS.subtract_square(half[lane], target)
             _mirror(target)
         return matrix
     return minus_product(matrix, half, transpose(half))
