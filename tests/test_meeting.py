@@ -5,14 +5,17 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from contextlib import contextmanager
+import warnings
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gpproj.execute import ask, clock, meeting, together
+from gpproj.execute import ask, check_stop, clock, meeting, run, together
+from gpproj.execute.stopping import Stopped, stoppable
 from gpproj.linalg import one_blas_thread
+from gpproj.optimise import minimise
 
 
 class Squares:
@@ -171,9 +174,25 @@ def threads_of_blas():
     return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
 
+def a_question():
+    ask(Squares(), 0)
+
+
+looks = pytest.mark.parametrize("look", [a_question, check_stop])
+
+
+def keep_on(look, seconds=30.0):
+    """Work for so long that a test which waits for the end of it fails."""
+    for _ in range(int(100 * seconds)):
+        time.sleep(0.01)
+        look()
+    raise AssertionError("nobody ended this")
+
+
+@looks
 @pytest.mark.parametrize("nested", [False, True])
-def test_an_interrupt_from_the_keyboard_ends_the_meeting_and_leaves_nothing_behind(nested):
-    left, reached = [], []
+def test_an_interrupt_from_the_keyboard_ends_the_meeting_and_leaves_nothing_behind(nested, look):
+    left = []
 
     def work(item):
         try:
@@ -181,9 +200,9 @@ def test_an_interrupt_from_the_keyboard_ends_the_meeting_and_leaves_nothing_behi
                 ask(Squares(), item)
                 if item == 1:
                     signal.raise_signal(signal.SIGINT)
-                    for _ in range(3000):
-                        time.sleep(0.01)
-                    reached.append(item)
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        keep_on(look)
                 ask(Squares(), item)
         finally:
             left.append(item)
@@ -192,13 +211,114 @@ def test_an_interrupt_from_the_keyboard_ends_the_meeting_and_leaves_nothing_behi
         ask(Squares(), item)
         return together(work, range(3)) if item == 0 else item
 
-    before = len(alive())
+    before, filters = len(alive()), list(warnings.filters)
     with threadpool_limits(limits=2, user_api="blas"):
         interrupted(*((outer, range(2)) if nested else (work, range(3))))
         assert sorted(left) == [0, 1, 2]
-        assert reached == []
         assert len(alive()) == before
         assert threads_of_blas() == {2}
+    assert warnings.filters == filters
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupt_or_error_while_all_wait_ends_all(error):
+    left = []
+
+    def answer(numbers, kept):
+        assert threading.current_thread() is threading.main_thread()
+        raise error
+
+    def work(item):
+        try:
+            ask(answer, item)
+        finally:
+            left.append(item)
+
+    before = len(alive())
+    with pytest.raises(error):
+        together(work, range(4), n_jobs=2)
+    assert sorted(left) == [0, 1, 2, 3]
+    assert len(alive()) == before
+
+
+@looks
+def test_an_error_ends_those_at_work_when_they_look_next(look):
+    gate, left = threading.Barrier(3, timeout=30.0), []
+
+    def work(item):
+        try:
+            gate.wait()  # all are at work when one fails
+            if item == 1:
+                raise RuntimeError("this is bad")
+            keep_on(look)
+        finally:
+            left.append(item)
+
+    before = len(alive())
+    with pytest.raises(RuntimeError, match="this is bad"):
+        together(work, range(3), n_jobs=3)
+    assert sorted(left) == [0, 1, 2]
+    assert len(alive()) == before
+
+
+def test_nobody_is_answered_after_an_error():
+    gate, squares, reached = threading.Barrier(2, timeout=30.0), Squares(), []
+
+    def work(item):
+        gate.wait()
+        if item == 0:
+            raise RuntimeError("this is bad")
+        ask(squares, item)
+        reached.append(item)
+
+    with pytest.raises(RuntimeError, match="this is bad"):
+        together(work, range(2), n_jobs=2)
+    assert (squares.asked, reached) == ([], [])
+
+
+def test_a_second_interrupt_waits_for_nobody():
+    release, ended = threading.Event(), threading.Event()
+
+    def work(item):
+        signal.raise_signal(signal.SIGINT)
+        with suppress(Stopped):
+            keep_on(check_stop)
+        signal.raise_signal(signal.SIGINT)
+        release.wait(30.0)  # it does not look
+        ended.set()
+
+    interrupted(work, [0])
+    assert not ended.is_set()
+    release.set()
+    assert ended.wait(30.0)
+
+
+def test_a_flag_ends_fits_and_parallel_work_too():
+    flag, calls = threading.Event(), []
+
+    def objective(x, lanes):
+        calls.append(x)
+        if len(calls) == 3:
+            flag.set()
+        return (x**4).sum(axis=1), 4.0 * x**3
+
+    with pytest.raises(Stopped), stoppable(flag):
+        minimise(objective, [[3.0, 2.0]], [-9.0, -9.0], [9.0, 9.0])
+    assert len(calls) == 3
+    with pytest.raises(Stopped), stoppable(flag):
+        run(calls.append, range(5))
+    assert len(calls) == 4
+    check_stop()  # outside nothing is ended
+
+
+def test_a_flag_is_of_one_thread():
+    flag, found = threading.Event(), []
+    flag.set()
+    with stoppable(flag):
+        other = threading.Thread(target=lambda: found.append(check_stop()))
+        other.start()
+        other.join()
+    assert found == [None]
 
 
 def test_other_threads_of_the_work_are_no_members():

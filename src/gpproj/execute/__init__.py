@@ -12,11 +12,13 @@ from gpproj.execute.parallel import (
     workers_of,
 )
 from gpproj.execute.progress import Progress, time_text
+from gpproj.execute.stopping import check_stop
 
 __all__ = [
     "Progress",
     "ask",
     "check_jobs",
+    "check_stop",
     "clock",
     "elsewhere",
     "run",

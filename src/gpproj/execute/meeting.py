@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
-from ctypes import c_ulong, py_object, pythonapi
-from threading import Semaphore, Thread, current_thread
+from threading import Event, Semaphore, Thread, current_thread
 from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from gpproj.execute.parallel import check_jobs, workers_of
 from gpproj.execute.progress import Progress
+from gpproj.execute.stopping import Stopped, check_stop, stoppable
 from gpproj.linalg import one_blas_thread
 
 Item = TypeVar("Item")
@@ -80,6 +80,10 @@ def together(
     within: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> list[Result]:
     """Return `function(item)` for every item, in their order, asking what they ask in one go.
+
+    An error of one item, or an interrupt from the keyboard, ends the others at their next question;
+    the call returns when all have ended. What takes long without a question calls `check_stop`. A
+    second interrupt does not wait for them.
 
     Parameters
     ----------
@@ -143,31 +147,31 @@ class _Meeting(Generic[Item, Result]):
         self._places = places
         self._room = Semaphore(places)
         self._kept: Kept = {}
-        self.members = [_Member(function, item, self._room) for item in items]
+        self._closed = Event()
+        self.members = [_Member(function, item, self._room, self._closed) for item in items]
 
     def rounds(self) -> Iterator[int]:
         """Let them go on and answer them, until all have ended; yield how many have."""
         left = answered = self.members
         while left:
             for member in answered:
-                self._take_place()
-                self._check(left)
+                self._take_place(left)
                 member.go_on()
             for _ in range(self._places):  # until nobody is inside
-                self._take_place()
+                self._take_place(left)
             self._room.release(self._places)
-            self._check(left)
             left = [one for one in left if not one.ended]
             answered = self._answer(left)
             yield len(self.members) - len(left)
 
-    def _take_place(self) -> None:
-        """Wait for a place in the room, in short naps: in between, this thread can be dismissed."""
-        while not self._room.acquire(timeout=NAP):
-            pass
+    def _take_place(self, members: Sequence[_Member[Item, Result]]) -> None:
+        """Wait for a place in the room, and raise the error of whoever has left it by one.
 
-    def _check(self, members: Sequence[_Member[Item, Result]]) -> None:
-        """Raise the first error of those that have failed."""
+        In short naps: this meeting may be inside another one, which was closed.
+        """
+        check_stop()
+        while not self._room.acquire(timeout=NAP):
+            check_stop()
         failed = next((one.error for one in members if one.error is not None), None)
         if failed is not None:
             raise failed
@@ -191,24 +195,25 @@ class _Meeting(Generic[Item, Result]):
     def results(self) -> list[Result]:
         return [member.result for member in self.members]
 
+    def close(self) -> None:
+        """End whoever has not ended, at their next question at the latest, and wait for them."""
+        self._closed.set()  # before anybody is woken: they look at it then
+        for member in self.members:
+            member.wake()
+        for member in self.members:
+            member.wait()
+
 
 @contextmanager
 def _meeting(
     function: Callable[[Item], Result], items: Sequence[Item], places: int
 ) -> Iterator[_Meeting[Item, Result]]:
-    """Open a meeting; whoever has not ended when it closes is sent home, and waited for."""
+    """Open a meeting, and close it whatever happens."""
     meeting = _Meeting(function, items, places)
     try:
         yield meeting
     finally:
-        for member in meeting.members:
-            member.dismiss()
-        for member in meeting.members:
-            member.wait()
-
-
-class _Dismissed(BaseException):
-    """The meeting was closed: nobody will answer any more."""
+        meeting.close()
 
 
 class _Member(Generic[Item, Result]):
@@ -219,38 +224,34 @@ class _Member(Generic[Item, Result]):
     question: Any
     told: Any
 
-    def __init__(self, function: Callable[[Item], Result], item: Item, room: Semaphore) -> None:
+    def __init__(
+        self, function: Callable[[Item], Result], item: Item, room: Semaphore, closed: Event
+    ) -> None:
         self.ended = False
         self.spent = 0.0
         self._since = 0.0
         self.error: BaseException | None = None
-        self._room, self._turn = room, Semaphore(0)
-        self._begun = self._waiting = self._dismissed = False
+        self._room, self._closed, self._turn = room, closed, Semaphore(0)
+        self._begun = False
         work = copy_context().run
         self._thread = Thread(target=work, args=(self._work, function, item), daemon=True)
 
     def go_on(self) -> None:
         """Begin, or go on with the answer; the room has a place for it."""
         if self._begun:
-            self._waiting = False
             self._turn.release()
         else:
             self._begun = True
             self._thread.start()
 
-    def dismiss(self) -> None:
-        """End what waits for an answer; what is at work is interrupted."""
-        self._dismissed = True
-        at_work = self._thread.is_alive() and not (self._waiting or self.ended)
+    def wake(self) -> None:
+        """Let it look at the flag, if it waits for an answer."""
         self._turn.release()
-        ident = self._thread.ident
-        if at_work and ident is not None:
-            pythonapi.PyThreadState_SetAsyncExc(c_ulong(ident), py_object(_Dismissed))
 
     def wait(self) -> None:
-        """Wait until it has gone."""
-        if self._thread.ident is not None:
-            self._thread.join()
+        """Wait until it has gone, in short naps: a second interrupt is heard in between."""
+        while self._thread.is_alive():
+            self._thread.join(NAP)
 
     def is_here(self) -> bool:
         """Say whether this is its thread: others may have its context."""
@@ -258,13 +259,12 @@ class _Member(Generic[Item, Result]):
 
     def ask(self, answer: Answer, question: Any, kind: Hashable) -> Any:
         """Leave the room with a question, and return with its answer."""
+        check_stop()
         self.kind, self.question = (answer, kind), question
         self.spent = self.clock()
-        self._waiting = True
         self._room.release()
         self._turn.acquire()
-        if self._dismissed:
-            raise _Dismissed
+        check_stop()
         told, self.question, self.told = self.told, None, None
         self._since = perf_counter()
         return told
@@ -276,10 +276,11 @@ class _Member(Generic[Item, Result]):
     def _work(self, function: Callable[[Item], Result], item: Item) -> None:
         _here.set(self)
         self._since = perf_counter()
-        with suppress(_Dismissed):
+        with suppress(Stopped), stoppable(self._closed):
+            check_stop()
             try:
                 self.result = function(item)
-            except _Dismissed:
+            except Stopped:
                 raise
             except BaseException as error:
                 self.error = error

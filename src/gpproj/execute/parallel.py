@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from gpproj.execute.progress import Progress
+from gpproj.execute.stopping import check_stop
 from gpproj.linalg import one_blas_thread
 
 Item = TypeVar("Item")
@@ -58,6 +59,7 @@ def run(
             closing(_results(function, items, n_jobs)) as finished,
         ):
             for first, results in finished:
+                check_stop()  # this work may be a part of other work
                 found[first : first + len(results)] = results
                 done += len(results)
                 display.step(done)

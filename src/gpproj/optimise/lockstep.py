@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpproj.execute import check_stop
 from gpproj.optimise.direction import Line, Place, into_box, line_afar, line_downhill, steepness
 from gpproj.optimise.line_search import Search, judge, open_search
 from gpproj.optimise.memory import Floats, Integers, empty_memory, forget, inner, remember
@@ -225,6 +226,7 @@ def _tolerance(state: State, rows: Integers) -> Floats:
 
 def _ask(objective: Objective, x: Floats, lanes: Integers) -> tuple[Floats, Floats]:
     """Return value and gradient of the objective; infinity as the value where infeasible."""
+    check_stop()
     if not lanes.size:
         return np.empty(0), np.empty_like(x)
     value, gradient = (np.asarray(told, dtype=np.float64) for told in objective(x, lanes))
