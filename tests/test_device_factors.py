@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import nullcontext
 from threading import Thread
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -98,7 +100,100 @@ def test_without_a_compiler_gpus_have_the_library(gpu, monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "_compile_kernel", fail)
     monkeypatch.setattr(leaf, "_LEAVES", {})
-    assert leaf.leaf_for(torch.zeros(1, device=gpu)) is leaf.by_library
+    monkeypatch.setattr(leaf, "_LOST", [])
+    with pytest.warns(RuntimeWarning, match="there is none"):
+        assert leaf.leaf_for(torch.zeros(1, device=gpu)) is leaf.by_library
+
+
+class Elsewhere(NamedTuple):
+    """Has no more than an array's device."""
+
+    device: Any
+
+
+@pytest.fixture
+def first_gpu(monkeypatch):
+    """A GPU that is this processor: everything but the kernel itself is as on a real one."""
+    whole = leaf._trial
+    monkeypatch.setattr(leaf, "_LEAVES", {})
+    monkeypatch.setattr(leaf, "_LOST", [])
+    monkeypatch.setattr(leaf, "_trial", lambda device: whole("cpu"))
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    return Elsewhere(torch.device("cuda", 0))
+
+
+def compiling(monkeypatch, kernel):
+    monkeypatch.setattr(torch.cuda, "_compile_kernel", lambda source, name: kernel, raising=False)
+
+
+def right(grid, block, arguments):
+    leaf.by_library(*arguments[:3])
+
+
+def wrong_root(grid, block, arguments):
+    right(grid, block, arguments)
+    arguments[1][0, 3, 2] += 1e-6
+
+
+def wrong_determinant(grid, block, arguments):
+    right(grid, block, arguments)
+    arguments[2][0] = torch.nan
+
+
+def broken(*arguments):
+    raise RuntimeError("nvrtc is missing\nand this is how it was found out")
+
+
+def test_a_kernel_that_works_is_taken_without_a_word(first_gpu, monkeypatch):
+    compiling(monkeypatch, right)
+    way = leaf.leaf_for(first_gpu)
+    assert way is not leaf.by_library
+    agrees(way, torch.tensor(make_matrices(40)))
+
+
+LOSSES = {
+    "missing": (lambda patch: patch.delattr(torch.cuda, "_compile_kernel", False), "has no torch"),
+    "compiler": (
+        lambda patch: patch.setattr(torch.cuda, "_compile_kernel", broken, False),
+        "nvrtc",
+    ),
+    "launch": (lambda patch: compiling(patch, broken), "RuntimeError: nvrtc is missing\\)"),
+    "root": (lambda patch: compiling(patch, wrong_root), "does not agree"),
+    "determinant": (lambda patch: compiling(patch, wrong_determinant), "does not agree"),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_kernel_that_is_lost_is_said_once(loss, first_gpu, monkeypatch):
+    lose, reason = LOSSES[loss]
+    lose(monkeypatch)
+    with pytest.warns(RuntimeWarning, match="five times as long") as told:
+        assert leaf.leaf_for(first_gpu) is leaf.by_library
+    (only,) = told
+    assert re.search(
+        f"kernel for factors of small blocks .* on cuda:0 .*{reason}", str(only.message)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert leaf.leaf_for(first_gpu) is leaf.by_library
+        assert leaf.leaf_for(Elsewhere(torch.device("cuda", 1))) is leaf.by_library
+
+
+def test_a_warning_that_is_an_error_leaves_a_way(first_gpu, monkeypatch):
+    compiling(monkeypatch, broken)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            leaf.leaf_for(first_gpu)
+        assert leaf.leaf_for(first_gpu) is leaf.by_library
+
+
+def test_processors_are_never_told_of_a_kernel(first_gpu, monkeypatch):
+    monkeypatch.delattr(torch.cuda, "_compile_kernel", raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert leaf.leaf_for(torch.zeros(1)) is leaf.by_library
+    assert leaf._LOST == []
 
 
 @pytest.mark.parametrize("hurried", [False, True])
