@@ -1,7 +1,8 @@
-"""SciPy's BLAS and LAPACK by its public wrappers: slower than their addresses, and always right.
+"""SciPy's BLAS and LAPACK by its public wrappers, which fit whatever SciPy was built with.
 
 A wrapper works in place on whole Fortran-ordered arrays, and on a copy of any other block, which is
-then brought back. The functions behind them and the order of work are those of `lapack_direct`.
+then brought back; most of them keep the interpreter's lock. The functions behind them and the order
+of work are those of `lapack_direct`.
 """
 
 from __future__ import annotations

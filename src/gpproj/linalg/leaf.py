@@ -35,8 +35,8 @@ def leaf_for(matrix: Array) -> Leaf:
         warnings.warn(
             f"gpproj's CUDA kernel for factors of small blocks cannot be used on {device} "
             f"({reason}); torch's own calls take its place: results agree to rounding, but factors "
-            f"of blocks of up to {LEAF} rows take about five times as long, which shows most in "
-            "batches of a few candidates",
+            f"of blocks of up to {LEAF} rows take about five times as long, and evaluations of "
+            "small batches up to twice as long",
             RuntimeWarning,
             stacklevel=2,
         )
