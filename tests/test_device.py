@@ -185,7 +185,7 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_alone():
     ]
     kernel, parameters, masks = candidates(references[0], lanes=3)
     lengthscales = [
-        place for place, one in enumerate(kernel.parameters(4)) if one.kind == "lengthscale"
+        place for place, one in enumerate(kernel.parameters(4)) if one.kind.is_scale
     ]
     parameters[1, lengthscales] = 8.0
     parameters[1, -1] = -60.0
