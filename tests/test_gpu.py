@@ -246,7 +246,7 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_after_a_replay(exact):
     kernel, parameters, masks = candidates(reference, 3)
     good = posterior_divergence(reference.target, kernel, parameters, masks)
     for place, one in enumerate(kernel.parameters(INPUTS)):
-        if one.kind == "lengthscale":
+        if one.kind.is_scale:
             parameters[1, place] = 8.0
     parameters[1, -1] = -60.0
     for _ in range(MANY_CALLS):
