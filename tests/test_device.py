@@ -169,9 +169,9 @@ def test_devices_that_do_not_tell_have_little_room():
 def test_large_batches_are_done_in_parts(here, there, learn, monkeypatch):
     at = candidates(here, lanes=7)
     seen = []
-    told = dense._told
+    told = dense._on_device
     monkeypatch.setattr(dense, "room_for", lambda X: 3 * here.training.n**2)
-    monkeypatch.setattr(dense, "_told", lambda *given: seen.append(len(given[2])) or told(*given))
+    monkeypatch.setattr(dense, "_on_device", lambda *given: seen.append(len(given[2])) or told(*given))
     found = value_of(learn, there.target, *at)
     assert seen == [3, 3, 1]
     close(found.value, value_of(learn, here.target, *at).value)
@@ -450,7 +450,7 @@ def test_sparse_lanes_that_failed_are_done_again_with_patience(monkeypatch):
             told[1] = np.inf
         return told
 
-    monkeypatch.setattr(by_points, "_told", failing)
+    monkeypatch.setattr(by_points, "_on_device", failing)
     kernel, parameters, _ = candidates(here, 3)
     masks = np.tile([True, True, False, True], (3, 1))
     found = posterior_divergence(there.target, kernel, parameters, masks)

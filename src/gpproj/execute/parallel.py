@@ -153,11 +153,16 @@ def run_in_batches(
     [-1, -2, -3]
     """
     check_jobs(n_jobs)
-    parts, workers = 1, workers_of(n_jobs)
-    if workers > 1:
-        parts = min(BATCHES * workers, len(items)) if alike else len(items)
+    workers = workers_of(n_jobs)
+    if not items:
+        return []
+    if workers == 1:
+        check_stop()
+        with one_blas_thread():
+            return list(function(list(items)))
+    parts = min(BATCHES * workers, len(items)) if alike else len(items)
     found: list[Any] = [None] * len(items)
-    batches = [items[part::parts] for part in range(parts)] if items else []
+    batches = [items[part::parts] for part in range(parts)]
     for part, results in enumerate(run(function, [list(batch) for batch in batches], n_jobs)):
         found[part::parts] = results
     return found

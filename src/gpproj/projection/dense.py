@@ -115,9 +115,10 @@ def projection_error(target: Held, kernel: Kernel, parameters: Host, mask: Mask)
 
 def _numbers(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
     """Return the one number that some work has for every lane, `(b,)`."""
-    numbers = np.empty(parameters.shape[0])
+    numbers, plain = np.empty(parameters.shape[0]), is_numpy(target.X)
     for batch in _batches(target, parameters):
-        told = _told(target.at(batch), kernel, parameters[batch], mask[batch], work)
+        lanes = target.at(batch), kernel, parameters[batch], mask[batch]
+        told = work(*lanes) if plain else _on_device(*lanes, work)
         numbers[batch] = told[:, 0]
     return numbers
 
@@ -256,8 +257,10 @@ def _evaluate(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: 
     """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
+    plain = is_numpy(target.X)
     for batch in _batches(target, parameters):
-        told = _told(target.at(batch), kernel, parameters[batch], mask[batch], work)
+        own = target.at(batch), kernel, parameters[batch], mask[batch]
+        told = work(*own) if plain else _on_device(*own, work)
         value[batch], gradient[batch] = told[:, 0], told[:, 1:]
     gradient[~np.isfinite(value)] = 0.0
     return Value(value, gradient)
@@ -296,27 +299,24 @@ _evidence_value = partial(_differentiated, _evidence)
 _left_out_gradient = partial(_differentiated, leave_one_out)
 
 
-def _told(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
-    """Return what some work says of every lane on the host, infinity first where it failed.
+def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
+    """Return what some work on a device says of every lane, infinity first where it failed.
 
-    On a device there is one transfer to it and one back, and lanes whose covariance cannot be
-    factorised as it stands are done again with more patience.
+    There is one transfer to it and one back, and lanes whose covariance cannot be factorised as it
+    stands are done again with more patience.
     """
     if not isinstance(target, Targets):
-        if is_numpy(target.X):
-            told: Host = work(target, kernel, parameters, mask)
-            return told
         target.prepare()
     with hopeful():
-        told = _on_device(target, kernel, parameters, mask, work)
+        told = _recorded(target, kernel, parameters, mask, work)
     failed = np.flatnonzero(~np.isfinite(told[:, 0]))
     if failed.size:
         again = target.at(failed)
-        told[failed] = _on_device(again, kernel, parameters[failed], mask[failed], work)
+        told[failed] = _recorded(again, kernel, parameters[failed], mask[failed], work)
     return told
 
 
-def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
+def _recorded(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
     """Return the same, recorded where that pays."""
     X = target.X
     inputs: list[NDArray[Any]] = [parameters, mask]

@@ -1,33 +1,29 @@
 """What projections minimise, lane by lane, and its minimisation.
 
-Where several references are projected at the same time (`execute.together`), on a device, the lanes
-of all of them go into one batch.
+On the processor these are plain calls. Where references are projected on a device, several of them
+at the same time, `batching` puts the lanes of all of them into one batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import ask
-from gpproj.linalg import Host
-from gpproj.optimise import State, advance, begin, joined
+from gpproj.linalg import Host, is_numpy
+from gpproj.optimise import State, advance, begin
 from gpproj.priors import Bounds, LogPrior
+from gpproj.projection import batching
+from gpproj.projection.batching import MEMORY
 from gpproj.projection.family import Family
 from gpproj.projection.objective import Criterion, Objective
-from gpproj.reference import Groups, Held, Target, Targets, go_together
+from gpproj.reference import Held, Target, Targets
 
 TIGHT, LOOSE = 1e-7, 1e-5
 """Relative change of the objective that counts as none: 1e-5 nats in a divergence of 100, and 1e-3
 where candidates are compared."""
-
-MEMORY = 20
-"""Of the optimiser: the curvature is uneven, and a long memory saves a tenth of the evaluations."""
 
 PRIOR_WEIGHT = 2.0
 """How often the log prior is subtracted from an objective. E of the posteriors and the negative
@@ -98,16 +94,25 @@ class Goal:
         whose = None if self.whose is None else self.whose[lanes]
         return replace(self, target=self.target.at(lanes), masks=self.masks[lanes], whose=whose)
 
+    @property
+    def is_batched(self) -> bool:
+        """Whether lanes of several references may go into one batch: on a device they do."""
+        return not is_numpy(self.target.X)
+
     def begin(self, starts: Host) -> State:
         """Evaluate a start for each lane, `(b, p)`."""
-        state: State = ask(_begun, _Point(self, starts))
-        return state
+        if self.is_batched:
+            return batching.begun(self, starts)
+        return begin(self, starts, *self.bounds, value_tolerance=self.tolerance, memory=MEMORY)
 
     def advance(self, state: State, iterations: int | NDArray[np.intp]) -> State:
         """Run lanes on, as `optimise.advance` does."""
         further = np.broadcast_to(iterations, state.lanes.shape)
-        moved: State = ask(_advanced, _Run(self, state, further), int(further.max(initial=0)))
-        return moved
+        return (
+            batching.advanced(self, state, further)
+            if self.is_batched
+            else advance(self, state, further)
+        )
 
     def divergences(self, parameters: Host, values: Host) -> Host:
         """Return the objective without the prior, `(b,)`, of parameters whose value is known."""
@@ -117,115 +122,6 @@ class Goal:
 
     def figures(self, criterion: Criterion, parameters: Host) -> Host:
         """Return what a criterion says of parameters of each lane, `(b,)`."""
-        asked = _Figure(self, parameters, criterion)
-        figures: Host = ask(_figures, asked, criterion.name)
-        return figures
-
-
-class _Run(NamedTuple):
-    goal: Goal
-    state: State
-    iterations: NDArray[np.intp]
-
-
-class _Point(NamedTuple):
-    goal: Goal
-    parameters: Host
-
-
-class _Figure(NamedTuple):
-    goal: Goal
-    parameters: Host
-    criterion: Criterion
-
-
-Question = TypeVar("Question", _Run, _Point, _Figure)
-Told = TypeVar("Told")
-
-
-def _begun(questions: Sequence[_Point], kept: dict[str, Groups]) -> list[State]:
-    def answer(goal: Goal, own: Sequence[_Point]) -> list[State]:
-        starts = np.concatenate([one.parameters for one in own])
-        tolerance = goal.tolerance
-        state = begin(goal, starts, *goal.bounds, value_tolerance=tolerance, memory=MEMORY)
-        return _apart(state, [np.arange(len(one.parameters)) for one in own])
-
-    return _batched(questions, kept, answer)
-
-
-def _advanced(questions: Sequence[_Run], kept: dict[str, Groups]) -> list[State]:
-    def answer(goal: Goal, own: Sequence[_Run]) -> list[State]:
-        further = np.concatenate([one.iterations for one in own])
-        state = advance(goal, joined([one.state for one in own]), further)
-        return _apart(state, [one.state.lanes for one in own])
-
-    # Goals of the lanes that are left, in their order.
-    left = [one._replace(goal=one.goal.at(one.state.lanes)) for one in questions]
-    return _batched(left, kept, answer)
-
-
-def _figures(questions: Sequence[_Figure], kept: dict[str, Groups]) -> list[Host]:
-    def answer(goal: Goal, own: Sequence[_Figure]) -> list[Host]:
-        parameters = np.concatenate([one.parameters for one in own])
-        found = own[0].criterion(goal.target, goal.family.kernel, parameters, goal.masks)
-        return np.split(found, np.cumsum([len(one.parameters) for one in own])[:-1])
-
-    return _batched(questions, kept, answer)
-
-
-def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
-    """Return the states of several questions, whose lanes have their own numbers again."""
-    ends = np.cumsum([len(own) for own in numbers])
-    return [
-        replace(state.take(np.arange(end - len(own), end)), lanes=own)
-        for own, end in zip(numbers, ends, strict=True)
-    ]
-
-
-def _batched(
-    questions: Sequence[Question],
-    kept: dict[str, Groups],
-    answer: Callable[[Goal, Sequence[Question]], Sequence[Told]],
-) -> list[Told]:
-    """Answer questions in as few batches as their goals allow."""
-    told: dict[int, Told] = {}
-    left = list(range(len(questions)))
-    while left:
-        first = questions[left[0]].goal
-        own = [place for place in left if place == left[0] or _alike(questions[place].goal, first)]
-        left = [place for place in left if place not in own]
-        asked = [questions[place] for place in own]
-        told |= zip(own, answer(_joined([one.goal for one in asked], kept), asked), strict=True)
-    return [told[place] for place in range(len(questions))]
-
-
-def _alike(goal: Goal, first: Goal) -> bool:
-    """Say whether two goals go into one batch."""
-    return (
-        (goal.learn, goal.tolerance) == (first.learn, first.tolerance)
-        and go_together(goal.target, first.target)
-        and go_together(goal.compared_with, first.compared_with)
-        and goal.family.alike(first.family)
-    )
-
-
-def _joined(goals: Sequence[Goal], kept: dict[str, Groups]) -> Goal:
-    """Return goals as one, their lanes one after the other."""
-    first = goals[0]
-    if len(goals) == 1:
-        return first
-    groups = kept.setdefault("groups", Groups())
-    counts = [len(one.masks) for one in goals]
-    others: list[Family] = []
-    whose = []
-    for goal in goals:
-        families, own = goal.families
-        whose.append(len(others) + own)
-        others += families
-    return replace(
-        first,
-        target=groups.of([one.target for one in goals], counts),
-        masks=np.concatenate([one.masks for one in goals]),
-        others=tuple(others),
-        whose=np.concatenate(whose),
-    )
+        if self.is_batched:
+            return batching.figures(self, criterion, parameters)
+        return criterion(self.target, self.family.kernel, parameters, self.masks)
