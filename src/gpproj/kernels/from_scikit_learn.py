@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpproj.kernels import hyperparameters
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, by_lane, own
 from gpproj.kernels.constant import Constant
-from gpproj.kernels.hyperparameters import Kind, Slot
+from gpproj.kernels.hyperparameters import Slot
 from gpproj.kernels.kinds import SLOPE
 from gpproj.kernels.zero import Zero
 from gpproj.linalg import Array, Host, is_numpy
@@ -74,7 +74,7 @@ class ScikitLearn(Kernel):
         kernel: Any,
         *,
         per_input: Sequence[str] | None = None,
-        kinds: Mapping[str, Kind] | None = None,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         hyperparameters.check_kernel(kernel, per_input or (), kinds or {})
         template = hyperparameters.with_factor(kernel)

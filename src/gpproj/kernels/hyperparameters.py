@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from gpproj.data import positive
 from gpproj.kernels.base import show
 from gpproj.kernels.kinds import CONSTANT, KINDS, LENGTHSCALE, SIGNAL, ParameterKind
 from gpproj.linalg import Host
-
-Kind: TypeAlias = Literal["constant", "signal", "lengthscale", "slope"]
-"""Words of the kinds that users may name."""
 
 USUAL = (1e-5, 1e5)
 """Bounds of hyperparameters for which none are given: they say nothing."""
@@ -89,8 +86,8 @@ def check_kernel(kernel: Any, names: Sequence[str], kinds: Mapping[str, str]) ->
                 f"kernel has no hyperparameter {name!r}, only {', '.join(sorted(known))}"
             )
     for name, kind in kinds.items():
-        if kind not in get_args(Kind):
-            raise ValueError(f"kinds[{name!r}] must be one of {get_args(Kind)}; got {kind!r}")
+        if kind not in KINDS:
+            raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {kind!r}")
 
 
 def check_values(kernel: Any, X: Host) -> None:
@@ -156,7 +153,7 @@ def level(kernel: Any) -> float:
     return 0.0
 
 
-def slots(kernel: Any, per_input: Sequence[str] | None, kinds: Mapping[str, Kind]) -> list[Slot]:
+def slots(kernel: Any, per_input: Sequence[str] | None, kinds: Mapping[str, str]) -> list[Slot]:
     """Return the hyperparameters in scikit-learn's order.
 
     Parameters

@@ -20,18 +20,21 @@ array([1.3333])
 
 from __future__ import annotations
 
-from gpproj.likelihoods.base import Likelihood
+from gpproj.likelihoods.base import Derivatives, Likelihood
 from gpproj.likelihoods.bernoulli import Bernoulli
 from gpproj.likelihoods.counts import NegativeBinomial, Poisson
 from gpproj.likelihoods.gaussian import Gaussian
 from gpproj.likelihoods.names import named_likelihood
+from gpproj.likelihoods.numerical import Numerical
 from gpproj.likelihoods.student import StudentT
 
 __all__ = [
     "Bernoulli",
+    "Derivatives",
     "Gaussian",
     "Likelihood",
     "NegativeBinomial",
+    "Numerical",
     "Poisson",
     "StudentT",
     "named_likelihood",
