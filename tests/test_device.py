@@ -395,18 +395,6 @@ def test_a_run_on_an_unknown_device_leaves_no_folder(csv, tmp_path, monkeypatch,
     assert "device must be a name, such as cuda" in capsys.readouterr().err
 
 
-def test_experiments_refuse_a_device_before_they_begin(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        ["gpproj", "reproduce", "boston", "--device", "nowhere", "--out", f"{tmp_path}/a"],
-    )
-    with pytest.raises(SystemExit):
-        main()
-    assert "device: 'nowhere' cannot be used here" in capsys.readouterr().err
-    assert not (tmp_path / "a").exists()
-
-
 def test_inducing_points_of_many_submodels_are_those_of_each():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 4))

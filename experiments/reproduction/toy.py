@@ -7,36 +7,36 @@ the projection does not.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 import gpproj
-from gpproj.execute import run
-from gpproj.reproduce.figures import save
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from reproduction.results import write
+from reproduction.running import repeated
 
 
 def reproduce_toy(
-    folder: Path, realisations: int = 200, n: int = 300, n_jobs: int | None = 1
+    folder: Path, realisations: int = 200, n_jobs: int | None = 1, n: int = 300
 ) -> pd.DataFrame:
     """Run the experiment, and write `toy.csv`, `toy_functions.png` and `toy_relevance.png`.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        Made if it is not there; finished data sets are kept in `folder/finished`.
     realisations : int
         Data sets; their seeds are 0, 1, ...
+    n_jobs : int or None
+        Data sets that are worked on at the same time.
     n : int
         Rows of each.
-    n_jobs : int or None
-        Workers.
 
     Returns
     -------
@@ -45,16 +45,15 @@ def reproduce_toy(
         leave-input-out error, its drop (null error minus that), and the extra standard deviation
         as a share of the target's.
     """
-    import pandas as pd
-
-    folder.mkdir(parents=True, exist_ok=True)
-    seeds = list(range(realisations))
-    tables = run(partial(_realisation, n), seeds, n_jobs, progress="toy realisations")
-    raw = pd.concat([pd.DataFrame(rows) for rows in tables], ignore_index=True)
-    raw.to_csv(folder / "toy.csv", index=False, float_format="%.6g")
-    save(_draw_functions(), folder / "toy_functions.png")
+    work = partial(rows_of, n)
+    raw = pd.DataFrame(repeated(work, realisations, folder, [n], n_jobs, "toy realisations"))
     summary = summarise(raw)
-    save(_draw_relevance(summary), folder / "toy_relevance.png")
+    errors = {"ARD": summary["ard_relevance"], "leave-input-out": summary["leave_input_out"]}
+    figures = {
+        "toy_functions": _draw_functions(),
+        "toy_relevance": gpproj.plots.relevance_bars(errors),
+    }
+    write(folder, {"toy": raw}, figures, digits=6)
     return summary
 
 
@@ -65,37 +64,31 @@ def summarise(raw: pd.DataFrame) -> pd.DataFrame:
     return raw.groupby("input")[columns].mean()
 
 
-def _realisation(n: int, seed: int) -> list[dict[str, Any]]:
-    """Return one row for each input of one data set."""
+def rows_of(n: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield one row for each input of one data set."""
     X, y = gpproj.datasets.toy_sines(n=n, random_state=seed)
     ref = gpproj.fit(X, y, prior=None)
     null = gpproj.project(ref, [], "projection", prior=None)
     full = gpproj.project(ref, ref.feature_names, "projection", prior=None)
     relevance = ref.ard_relevance()
-    rows = []
     for name in ref.feature_names:
         rest = [other for other in ref.feature_names if other != name]
         sub = gpproj.project(ref, rest, "projection", prior=None)
-        rows.append(
-            {
-                "realisation": seed,
-                "input": name,
-                "ard_relevance": relevance[name],
-                "leave_input_out": sub.projection_error,
-                "null_error": null.projection_error,
-                "full_error": full.projection_error,
-                "extra_share": np.sqrt(sub.extra_variance) / y.std(),
-                "noise_sd": np.sqrt(ref.noise_variance),
-                "converged": sub.converged,
-            }
-        )
-    return rows
+        yield {
+            "realisation": seed,
+            "input": name,
+            "ard_relevance": float(relevance[name]),
+            "leave_input_out": float(sub.projection_error),
+            "null_error": float(null.projection_error),
+            "full_error": float(full.projection_error),
+            "extra_share": float(np.sqrt(sub.extra_variance) / y.std()),
+            "noise_sd": float(np.sqrt(ref.noise_variance)),
+            "converged": bool(sub.converged),
+        }
 
 
 def _draw_functions() -> Axes:
     """Draw the latent functions, from the most linear to the least."""
-    import matplotlib.pyplot as plt
-
     _, axes = plt.subplots(2, 4, figsize=(8.0, 3.5), sharex=True, sharey=True, layout="constrained")
     grid = np.linspace(-1.0, 1.0, 200)
     values = gpproj.datasets.toy_functions(np.repeat(grid[:, None], 8, axis=1))
@@ -105,10 +98,3 @@ def _draw_functions() -> Axes:
     axes[1, 0].set_xlabel("x")
     first: Axes = axes[0, 0]
     return first
-
-
-def _draw_relevance(summary: pd.DataFrame) -> Axes:
-    """Draw mean ARD relevances beside mean leave-input-out errors."""
-    return gpproj.plots.relevance_bars(
-        {"ARD": summary["ard_relevance"], "leave-input-out": summary["leave_input_out"]}
-    )

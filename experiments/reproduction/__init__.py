@@ -1,0 +1,1 @@
+"""The paper's figures and tables, and some beside them: one module each, made with public names."""
