@@ -64,9 +64,8 @@ def test_every_experiment_gets_its_folder_and_its_options(calls, line, called):
     assert calls == [called]
 
 
-def test_every_experiment_is_named_above(request):
-    test = test_every_experiment_gets_its_folder_and_its_options
-    (mark,) = test.pytestmark
+def test_every_experiment_is_named_above():
+    (mark,) = test_every_experiment_gets_its_folder_and_its_options.pytestmark
     assert {line.split()[0] for line, _ in mark.args[1]} == set(EXPERIMENTS)
 
 

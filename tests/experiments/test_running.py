@@ -54,8 +54,8 @@ def test_work_that_fails_leaves_what_was_there(tmp_path):
 
 
 @pytest.mark.slow
-def test_several_at_a_time_are_in_processes_of_their_own(tmp_path):
-    rows = in_parallel(partial(half_rows), range(3), 2, "halves")
+def test_several_at_a_time_are_in_processes_of_their_own():
+    rows = in_parallel(half_rows, range(3), 2, "halves")
     assert [row["half"] for row in rows] == [0.0, 0.5, 1.0]
     assert os.getpid() not in {row["process"] for row in rows}
 
