@@ -199,8 +199,8 @@ def at_training_rows(family: Family, parameters: Host) -> dict[str, float]:
     r = at.latent_mean - shrunk * at.y
     posterior = _divergence(family, np.diag(at.latent_cov) + r**2, family.noise * shrunk)
     mean = at.values / (prior + family.noise) * at.y
-    kinds = [one.kind for one in family.kernel.parameters(family.X.shape[1])]
-    lengths = parameters[:-1][np.array(kinds) == "lengthscale"]
+    scales = [one.kind.is_scale for one in family.kernel.parameters(family.X.shape[1])]
+    lengths = parameters[:-1][np.array(scales)]
     return {
         "projection_error": predictive_divergence(parameters, family)[0],
         "posterior_kl": posterior,
