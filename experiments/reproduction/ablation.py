@@ -59,21 +59,8 @@ def reproduce_ablation(
 ) -> pd.DataFrame:
     """Run the study and write `ablation.csv` and `ablation.png`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; finished splits are kept in `folder/finished`.
-    splits : int
-        Random splits of each data set; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time.
-    data : sequence of {"boston", "diabetes"}
-
-    Returns
-    -------
-    DataFrame
-        Mean test log density over the splits: one row for each size, one column for each data set
-        and way of learning.
+    The summary has mean test log densities: one row for each size, one column for each data set and
+    way of learning.
     """
     rows: list[dict[str, Any]] = []
     for name in data:

@@ -35,19 +35,7 @@ COLOURS = dict(zip(MODELS, (BLUE, GREEN, ORANGE), strict=True))
 def reproduce_clusters(folder: Path, splits: int = 10, n_jobs: int | None = 1) -> pd.DataFrame:
     """Run the study and write `clusters.csv` and `clusters.png`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; draws, paths and scores are kept in `folder/finished`.
-    splits : int
-        Random splits; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time.
-
-    Returns
-    -------
-    DataFrame
-        Mean test log density over the splits: one row for each size, one column for each model.
+    The summary has mean test log densities: one row for each size, one column for each model.
     """
     settings = [SETTING, SIZES, list(MODELS.values())]
     work = partial(rows_of, SETTING, folder / "finished")

@@ -48,19 +48,9 @@ def simulate(n: int, random_state: Any, relevant: bool = True) -> tuple[Any, Any
 def reproduce_known_truth(folder: Path, sets: int = 100, n_jobs: int | None = 1) -> pd.DataFrame:
     """Run the study and write `known_truth.csv`, `pure_noise.csv` and `known_truth.png`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; finished data sets are kept in `folder/finished`.
-    sets : int
-        Simulated data sets of each kind.
-    n_jobs : int or None
-
-    Returns
-    -------
-    DataFrame
-        For the two orders, and for pure noise: how many data sets passed, the median suggested
-        size and how many relevant inputs it has on average.
+    There are as many sets of pure noise. The summary has a row for each of the two orders, and one
+    for noise: how many sets passed, the median suggested size and how many relevant inputs it has
+    on average.
     """
     settings = [INPUTS, ROWS, TEST_ROWS, NOISE_SD, STEPS]
     truth = pd.DataFrame(repeated(truth_of, sets, folder, settings, n_jobs, "known truth"))

@@ -52,20 +52,7 @@ def reproduce_other_targets(
 ) -> pd.DataFrame:
     """Run the experiment, and write `NAME.csv` and `NAME.png`.
 
-    Parameters
-    ----------
-    name : {"heart", "pima", "bike"}
-    folder : Path
-        Made if it is not there; finished splits are kept in `folder/finished`.
-    splits : int
-        Random splits; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time.
-
-    Returns
-    -------
-    DataFrame
-        Over the splits: one row for each size, one column for each curve and score.
+    The summary has one row for each size, one column for each curve and score.
     """
     setting = SETTINGS[name]
     work = partial(rows_of, setting)

@@ -116,17 +116,13 @@ def reproduce_splits(
     Parameters
     ----------
     name : {"boston", "automobile", "crime"}
-    folder : Path
-        Made if it is not there; draws, paths and scores are kept in `folder/finished`, those of
-        the quick mode in `folder/finished_quickly`.
-    splits : int
-        Random splits; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time, in processes of their own, which may share a device.
+    folder, splits, n_jobs
+        As for all experiments. Splits that run at the same time may share a device.
     device : str, optional
         Where projections are computed, such as "cuda": every draw by itself takes hours otherwise.
     quick : bool
-        Fewer draws and smaller sizes, to see in minutes that all works.
+        Fewer draws and smaller sizes, to see in minutes that all works; what is finished is kept
+        in `folder/finished_quickly`.
     mixtures : bool
         Whether to make submodels that are mixtures, and what depends on them; splits where all of
         that is finished already show it in any case.

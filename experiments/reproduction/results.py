@@ -20,15 +20,7 @@ def write(
 ) -> None:
     """Write `NAME.csv` for each table and `NAME.png` for each figure, which is then closed.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    tables : mapping of str to DataFrame
-        An index is written if it has a name.
-    figures : mapping of str to Axes
-    digits : int
-        Of the numbers in tables.
+    Numbers have some digits, and an index is written if it has a name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():

@@ -80,29 +80,20 @@ def repeated(
         From a seed (0, 1, ...) to rows.
     repeats : int
     folder : Path
-        Made if it is not there; what is finished is kept in `folder/finished`.
     settings : list
         What decides the rows: those kept with other settings are run again.
     n_jobs : int or None
-        Repetitions that run at the same time.
     title : str
         Of the display, and of the files.
     """
     finished = folder / "finished"
     finished.mkdir(parents=True, exist_ok=True)
-    one = partial(_kept_repetition, work, finished, title, settings)
+
+    def one(seed: int) -> Rows:
+        file = finished / f"{file_name(title)}_{seed:03d}.json"
+        return kept_rows(file, [settings, seed], partial(work, seed))
+
     return in_parallel(one, range(repeats), n_jobs, title)
-
-
-def _kept_repetition(
-    work: Callable[[int], Iterable[dict[str, Any]]],
-    folder: Path,
-    title: str,
-    settings: Any,
-    seed: int,
-) -> Rows:
-    file = folder / f"{file_name(title)}_{seed:03d}.json"
-    return kept_rows(file, [settings, seed], partial(work, seed))
 
 
 def file_name(text: str) -> str:
@@ -111,15 +102,7 @@ def file_name(text: str) -> str:
 
 
 def kept_rows(file: Path, settings: Any, make: Callable[[], Iterable[dict[str, Any]]]) -> Rows:
-    """Return rows that were kept with the same settings, or make and keep them.
-
-    Parameters
-    ----------
-    file : Path
-    settings : list
-        What decides the rows; values that JSON can hold.
-    make : callable
-    """
+    """Return rows that were kept with the same settings, or make and keep them."""
     kept = _kept_with(file, settings)
     if kept is not None:
         found: Rows = kept["rows"]
@@ -132,13 +115,7 @@ def kept_rows(file: Path, settings: Any, make: Callable[[], Iterable[dict[str, A
 def kept_model(folder: Path, settings: Any, make: Callable[[], Any]) -> Made:
     """Return a reference or a path that was kept with the same settings, or make and keep it.
 
-    Parameters
-    ----------
-    folder : Path
-        Where it is, or will be; its seconds are in a file beside it.
-    settings : list
-        What decides it.
-    make : callable
+    Its seconds are in a file beside its folder.
     """
     note = folder.with_suffix(".json")
     kept = _kept_with(note, settings) if folder.exists() else None

@@ -42,16 +42,8 @@ NOTES = {
 def reproduce_table1(folder: Path) -> pd.DataFrame:
     """Count inputs and rows of the data sets, and write `table1.csv`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-
-    Returns
-    -------
-    DataFrame
-        One row for each data set: inputs, rows and training rows, each beside the paper's, and
-        whether all of them agree. The file has a note on the encoding too.
+    It has one row for each data set: inputs, rows and training rows, each beside the paper's, and
+    whether all of them agree. The file has a note on the encoding too.
     """
     found = []
     for name, paper in PRINTED.items():

@@ -27,23 +27,9 @@ def reproduce_toy(
 ) -> pd.DataFrame:
     """Run the experiment, and write `toy.csv`, `toy_functions.png` and `toy_relevance.png`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; finished data sets are kept in `folder/finished`.
-    realisations : int
-        Data sets; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Data sets that are worked on at the same time.
-    n : int
-        Rows of each.
-
-    Returns
-    -------
-    DataFrame
-        One row for each input: means over the realisations of its ARD relevance, its
-        leave-input-out error, its drop (null error minus that), and the extra standard deviation
-        as a share of the target's.
+    The summary has one row for each input: means over the realisations, of `n` rows each, of its
+    ARD relevance, its leave-input-out error, its drop (null error minus that), and the extra
+    standard deviation as a share of the target's.
     """
     work = partial(rows_of, n)
     raw = pd.DataFrame(repeated(work, realisations, folder, [n], n_jobs, "toy realisations"))
