@@ -171,7 +171,9 @@ def test_large_batches_are_done_in_parts(here, there, learn, monkeypatch):
     seen = []
     told = dense._on_device
     monkeypatch.setattr(dense, "room_for", lambda X: 3 * here.training.n**2)
-    monkeypatch.setattr(dense, "_on_device", lambda *given: seen.append(len(given[2])) or told(*given))
+    monkeypatch.setattr(
+        dense, "_on_device", lambda *given: seen.append(len(given[2])) or told(*given)
+    )
     found = value_of(learn, there.target, *at)
     assert seen == [3, 3, 1]
     close(found.value, value_of(learn, here.target, *at).value)
@@ -184,9 +186,7 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_alone():
         for device in (None, "cpu")
     ]
     kernel, parameters, masks = candidates(references[0], lanes=3)
-    lengthscales = [
-        place for place, one in enumerate(kernel.parameters(4)) if one.kind.is_scale
-    ]
+    lengthscales = [place for place, one in enumerate(kernel.parameters(4)) if one.kind.is_scale]
     parameters[1, lengthscales] = 8.0
     parameters[1, -1] = -60.0
     found = []
