@@ -3,6 +3,7 @@
 #   PYTHON=python3.12 make test    uses that interpreter, in a folder of its own (.venv-3.12)
 #   make test ARGS="-k kernels"    hands ARGS to pytest
 #   make test WORKERS=0            runs in one process, as a debugger needs it
+#   make reproduce ARGS=boston     runs that experiment; ARGS="boston --help" lists its options
 #
 # A stamp in the environment says which set of packages is in it; a set is installed again only
 # when pyproject.toml or constraints.txt is newer than its stamp.
@@ -29,6 +30,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(PIP)) -c constraints.txt
 LISTS := pyproject.toml constraints.txt
+TORCH := $(PIP) -c constraints.txt torch==2.13.0
 
 # Two at a time, each with one BLAS thread. A worker that has finished takes over half of what its
 # neighbour has left, so that tests of a file mostly meet and share what they have computed.
@@ -42,7 +44,7 @@ MADE := $(VENV)/.stamp-python-$(VERSION)
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: demo venv venv-all test quick lint format types docs bench clean
+.PHONY: demo venv venv-all test quick lint format types docs bench reproduce clean
 demo: $(VENV)/.stamp-core ## find the inputs that matter in a small data set, with a table and plots
 	@$(BIN)/gpproj demo
 
@@ -72,9 +74,13 @@ docs: $(VENV)/.stamp-docs ## build the documentation into docs/_build
 bench: $(VENV)/.stamp-core ## time one evaluation against BLAS and scikit-learn
 	@$(BIN)/python benchmarks/evaluation.py --n 400 --d 102 --json
 
+# What computes on a device needs torch, too.
+reproduce: $(VENV)/.stamp-mcmc $(if $(findstring --device,$(ARGS)),$(VENV)/.stamp-gpu) ## run an experiment of the paper: ARGS=toy, ARGS="boston --quick"
+	@$(BIN)/python experiments/reproduce.py $(ARGS)
+
 clean: ## remove the environments and everything built
 	rm -rf .venv .venv-* dist docs/_build .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks experiments docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # An interrupted or foreign environment is replaced whole; a folder that is none is left alone.
 $(MADE):
@@ -91,9 +97,17 @@ $(VENV)/.stamp-core: $(MADE) $(LISTS)
 	$(INSTALL) -e .
 	@touch $@
 
+$(VENV)/.stamp-mcmc: $(MADE) $(LISTS)
+	$(INSTALL) -e ".[mcmc]"
+	@touch $@ $(VENV)/.stamp-core
+
+$(VENV)/.stamp-gpu: $(MADE) $(LISTS)
+	$(TORCH)
+	@touch $@
+
 $(VENV)/.stamp-test: $(MADE) $(LISTS)
 	$(INSTALL) -e ".[test,mcmc,dask]"
-	@touch $@ $(VENV)/.stamp-core
+	@touch $@ $(foreach set,core mcmc,$(VENV)/.stamp-$(set))
 
 $(VENV)/.stamp-dev: $(MADE) $(LISTS)
 	$(INSTALL) -e ".[dev]"
@@ -105,6 +119,6 @@ $(VENV)/.stamp-docs: $(MADE) $(LISTS)
 
 # pip throughout, and torch before what asks for any torch: pip keeps the build that is there.
 $(VENV)/.stamp-all: $(MADE) $(LISTS)
-	$(PIP) -c constraints.txt torch==2.13.0
+	$(TORCH)
 	$(PIP) -c constraints.txt -e ".[test,mcmc,dask,gpu,interop,docs,dev]"
-	@touch $@ $(foreach set,core test dev docs,$(VENV)/.stamp-$(set))
+	@touch $@ $(foreach set,core mcmc gpu test dev docs,$(VENV)/.stamp-$(set))

@@ -20,12 +20,12 @@ NO_GPU = "no GPU that torch can use"
 NO_SCIPY_SWITCH = "SCIPY_ARRAY_API is not set"  # a check of scikit-learn that does not concern us
 # What several tests share and takes seconds to make: `make quick` leaves out all that ask for it.
 LONG_FIXTURES = {
+    "tests/experiments/test_ablation.py::projected",
+    "tests/experiments/test_ablation.py::written",
     "tests/reference/test_fit_classes.py::fitted",
     "tests/reference/test_fit_classes.py::sampled",
     "tests/report/test_browser.py::browser",
     "tests/report/test_sparse.py::cv",
-    "tests/reproduce/test_ablation.py::projected",
-    "tests/reproduce/test_ablation.py::written",
     "tests/search/test_search_classes.py::paths",
     "tests/test_cluster.py::mortal_workers",
     "tests/test_cluster.py::workers",

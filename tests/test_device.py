@@ -171,7 +171,9 @@ def test_large_batches_are_done_in_parts(here, there, learn, monkeypatch):
     seen = []
     told = dense._on_device
     monkeypatch.setattr(dense, "room_for", lambda X: 3 * here.training.n**2)
-    monkeypatch.setattr(dense, "_on_device", lambda *given: seen.append(len(given[2])) or told(*given))
+    monkeypatch.setattr(
+        dense, "_on_device", lambda *given: seen.append(len(given[2])) or told(*given)
+    )
     found = value_of(learn, there.target, *at)
     assert seen == [3, 3, 1]
     close(found.value, value_of(learn, here.target, *at).value)
@@ -184,9 +186,7 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_alone():
         for device in (None, "cpu")
     ]
     kernel, parameters, masks = candidates(references[0], lanes=3)
-    lengthscales = [
-        place for place, one in enumerate(kernel.parameters(4)) if one.kind.is_scale
-    ]
+    lengthscales = [place for place, one in enumerate(kernel.parameters(4)) if one.kind.is_scale]
     parameters[1, lengthscales] = 8.0
     parameters[1, -1] = -60.0
     found = []
@@ -393,18 +393,6 @@ def test_a_run_on_an_unknown_device_leaves_no_folder(csv, tmp_path, monkeypatch,
     config.write_text(f'data = "{csv}"\ntarget = "price"\ndevice = 0\nout = "{out}"\n')
     assert call(monkeypatch, "select", "--config", config) == 1
     assert "device must be a name, such as cuda" in capsys.readouterr().err
-
-
-def test_experiments_refuse_a_device_before_they_begin(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        ["gpproj", "reproduce", "boston", "--device", "nowhere", "--out", f"{tmp_path}/a"],
-    )
-    with pytest.raises(SystemExit):
-        main()
-    assert "device: 'nowhere' cannot be used here" in capsys.readouterr().err
-    assert not (tmp_path / "a").exists()
 
 
 def test_inducing_points_of_many_submodels_are_those_of_each():

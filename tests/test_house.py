@@ -48,7 +48,6 @@ ROOMS = (
     "report",
     "estimators",
     DOOR,
-    "reproduce",
     "cli",
     "__main__",
 )
@@ -67,7 +66,7 @@ DOWNWARD: frozenset[tuple[str, str]] = frozenset(
 
 HEAVY = ("matplotlib", "nutpie", "pandas", "sklearn", "torch")
 # Rooms that are about a heavy library may import it at their top.
-MAY_BE_HEAVY = frozenset({"plots", "report", "estimators", "reproduce"})
+MAY_BE_HEAVY = frozenset({"plots", "report", "estimators"})
 
 
 def imported_rooms(path: Path, root: Path) -> Iterator[tuple[str, bool, int]]:

@@ -12,7 +12,7 @@ from contextvars import ContextVar, copy_context
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gpproj.execute import ask, check_stop, clock, meeting, run, together
+from gpproj.execute import ask, check_stop, run, together
 from gpproj.execute.stopping import Stopped, stoppable
 from gpproj.linalg import one_blas_thread
 from gpproj.optimise import minimise
@@ -367,22 +367,3 @@ def test_the_work_sees_the_context_of_its_caller():
 def test_bad_numbers_of_workers_name_the_argument(n_jobs):
     with pytest.raises(ValueError, match="n_jobs"):
         together(abs, [1], n_jobs)
-
-
-def test_clocks_count_own_work_and_shares_of_answers(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(meeting, "perf_counter", lambda: now[0])
-
-    def slow(questions, kept):
-        now[0] += 2.0
-        return questions
-
-    def work(item):
-        start = clock()
-        now[0] += item
-        ask(slow, item)
-        now[0] += 0.5
-        return clock() - start
-
-    assert together(work, [0.0, 5.0]) == [1.5, 6.5]
-    assert work(5.0) == 7.5  # alone

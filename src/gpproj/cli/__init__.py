@@ -1,5 +1,5 @@
 """The command line: parse, call, print."""
 
-from gpproj.cli.commands import Experiment, app, main
+from gpproj.cli.commands import app, main
 
-__all__ = ["Experiment", "app", "main"]
+__all__ = ["app", "main"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,6 @@ from gpproj.cli.display import (
     save_plot,
     say,
     score_table,
-    table_of,
 )
 from gpproj.cli.outputs import (
     answer_of,
@@ -43,38 +41,6 @@ app = typer.Typer(
 
 # Some versions of typer have click beside them, some inside: this is its general exception.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
-
-
-class Experiment(StrEnum):
-    """What can be reproduced."""
-
-    toy = "toy"
-    known_truth = "known-truth"
-    table1 = "table1"
-    boston = "boston"
-    automobile = "automobile"
-    crime = "crime"
-    clusters = "clusters"
-    ablation = "ablation"
-    heart = "heart"
-    pima = "pima"
-    bike = "bike"
-
-
-REPEATS = {
-    Experiment.toy: 200,
-    Experiment.known_truth: 100,
-    Experiment.clusters: 10,
-    Experiment.ablation: 10,
-    Experiment.heart: 20,
-    Experiment.pima: 20,
-    Experiment.bike: 20,
-}
-"""Data sets or splits of experiments; of the others 50."""
-SIMULATED = (Experiment.toy, Experiment.known_truth)
-SPLIT = (Experiment.boston, Experiment.automobile, Experiment.crime)
-COUNTED = (Experiment.table1,)
-"""Nothing is repeated: they take a folder alone."""
 
 
 def main() -> None:
@@ -265,83 +231,3 @@ def report(
         file = out or run / "report.html"
         write_run_report(Run.old(run, 1, False), validation_of(run), file)
     console.print(f"report written to {file}", highlight=False)
-
-
-@app.command()
-def reproduce(
-    experiment: Annotated[Experiment, typer.Argument(help="Which one.")],
-    realisations: Annotated[
-        int | None, typer.Option(min=1, help="Simulated data sets (toy: 200, known-truth: 100).")
-    ] = None,
-    splits: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Random splits (clusters, ablation: 10; heart, pima, bike: 20; boston, "
-            "automobile, crime: 50).",
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder; experiments/NAME otherwise.")] = None,
-    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
-    device: Annotated[
-        str | None,
-        typer.Option(help="Where boston, automobile and crime are projected: cuda, ..."),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Three splits of boston, ..., in minutes.")
-    ] = False,
-    no_mixtures: Annotated[
-        bool,
-        typer.Option("--no-mixtures", help="Spare boston, ... what takes hours without a GPU."),
-    ] = False,
-) -> None:
-    """Rerun an experiment of the paper, or one beside it; a folder gets tables and figures.
-
-    Real data are read from the folder in GPPROJ_DATA. Finished splits are kept and not run again.
-    """
-    from gpproj.reproduce import EXPERIMENTS
-
-    given: dict[str, Any] = {
-        "realisations": realisations,
-        "splits": splits,
-        "n_jobs": None if n_jobs == 1 else n_jobs,
-        "device": device,
-        "quick": quick or None,
-        "no_mixtures": no_mixtures or None,
-    }
-    known = _options_of(experiment)
-    _refuse(experiment, {name: value for name, value in given.items() if name not in known})
-    settings: dict[str, Any] = {"n_jobs": n_jobs} if "n_jobs" in known else {}
-    if "quick" in known:
-        settings |= {"device": device, "quick": quick, "mixtures": not no_mixtures}
-    title, folder = str(experiment), Path("experiments") / experiment
-    if quick:
-        folder = folder / "quick"
-    if out is not None:
-        folder = out
-    counts = []
-    if known:
-        counts = [realisations or splits or (3 if quick else REPEATS.get(experiment, 50))]
-        title += f": means over {counts[0]} repetitions"
-    with one_line_errors():
-        summary = EXPERIMENTS[experiment](folder, *counts, **settings)
-    console.print(table_of(title, summary))
-    console.print(f"written to {folder}", highlight=False)
-
-
-def _options_of(experiment: Experiment) -> set[str]:
-    """Return the options that an experiment has a use for."""
-    if experiment in COUNTED:
-        return set()
-    if experiment in SIMULATED:
-        return {"realisations", "n_jobs"}
-    return {"splits", "n_jobs"} | (
-        {"device", "quick", "no_mixtures"} if experiment in SPLIT else set()
-    )
-
-
-def _refuse(experiment: Experiment, options: dict[str, Any]) -> None:
-    """Say which options an experiment has no use for, if any of them was given."""
-    for name, value in options.items():
-        if value is not None:
-            raise typer.BadParameter(f"{experiment} has no use for --{name.replace('_', '-')}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpproj.execute.meeting import ask, clock, together
+from gpproj.execute.meeting import ask, together
 from gpproj.execute.parallel import (
     check_jobs,
     elsewhere,
@@ -19,7 +19,6 @@ __all__ = [
     "ask",
     "check_jobs",
     "check_stop",
-    "clock",
     "elsewhere",
     "run",
     "run_in_batches",

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from threading import Event, Semaphore, Thread, current_thread
-from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from gpproj.execute.parallel import check_jobs, workers_of
@@ -58,16 +57,6 @@ def ask(answer: Answer, question: Any, kind: Hashable = None) -> Any:
     if member is None or not member.is_here():
         return answer([question], {})[0]
     return member.ask(answer, question, kind)
-
-
-def clock() -> float:
-    """Return a time in seconds, to be compared with another of the same work.
-
-    In a meeting it stands still while others are at work, and of the time that answers take it
-    counts the share of this work.
-    """
-    member = _here.get()
-    return perf_counter() if member is None or not member.is_here() else member.clock()
 
 
 def together(
@@ -184,12 +173,9 @@ class _Meeting(Generic[Item, Result]):
         asking = max(kinds.values(), key=len, default=[])
         if asking:
             answer, _ = asking[0].kind
-            began = perf_counter()
             answers = answer([member.question for member in asking], self._kept)
-            share = (perf_counter() - began) / len(asking)
             for member, told in zip(asking, answers, strict=True):
                 member.told = told
-                member.spent += share
         return asking
 
     def results(self) -> list[Result]:
@@ -228,8 +214,6 @@ class _Member(Generic[Item, Result]):
         self, function: Callable[[Item], Result], item: Item, room: Semaphore, closed: Event
     ) -> None:
         self.ended = False
-        self.spent = 0.0
-        self._since = 0.0
         self.error: BaseException | None = None
         self._room, self._closed, self._turn = room, closed, Semaphore(0)
         self._begun = False
@@ -261,21 +245,14 @@ class _Member(Generic[Item, Result]):
         """Leave the room with a question, and return with its answer."""
         check_stop()
         self.kind, self.question = (answer, kind), question
-        self.spent = self.clock()
         self._room.release()
         self._turn.acquire()
         check_stop()
         told, self.question, self.told = self.told, None, None
-        self._since = perf_counter()
         return told
-
-    def clock(self) -> float:
-        """Return the seconds of its own work and of its shares of answers."""
-        return self.spent + perf_counter() - self._since
 
     def _work(self, function: Callable[[Item], Result], item: Item) -> None:
         _here.set(self)
-        self._since = perf_counter()
         with suppress(Stopped), stoppable(self._closed):
             check_stop()
             try:

@@ -8,21 +8,24 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.reproduce import ablation, reproduce_ablation
-from gpproj.reproduce.ablation import (
+from reproduction import ablation, predictive
+from reproduction.ablation import (
     COLOURS,
-    NUGGET,
     PREDICTIVE,
     PROJECTIONS,
-    Split,
+    reproduce_ablation,
+    standardised,
+    summarise,
+)
+from reproduction.predictive import (
+    NUGGET,
+    Standardised,
     at_training_rows,
     conditioned,
     family_of,
     minimise,
     parameters_of,
     predictive_divergence,
-    split_of,
-    summarise,
 )
 
 
@@ -32,7 +35,7 @@ def simulated(noise, n=60):
     f = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * X[:, 2] ** 2
     y = f - f.mean() + noise * rng.standard_normal(2 * n)
     unit = y[:n].std()
-    return Split(X[:n], y[:n] / unit, X[n:], y[n:] / unit, unit)
+    return Standardised(X[:n], y[:n] / unit, X[n:], y[n:] / unit, unit)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +142,7 @@ def test_the_minimum_is_no_worse_than_any_start_and_within_bounds(quiet):
     wild = np.log([1e9, 1e-9, 1e-9, 1e9, 1e9])
     start = parameters_of(gpproj.project(ref, [0, 1], "projection", prior=None))
     end, name = minimise(family, {"projection": start, "wild": wild})
-    assert name in {"projection", "wild", *ablation.STARTS}
+    assert name in {"projection", "wild", *predictive.STARTS}
     lowest = predictive_divergence(end, family)[0]
     assert lowest <= predictive_divergence(start, family)[0]
     limits = np.log([[1e-6, 1e6], [1e-6, 1e6], [1e-2, 1e4], [1e-2, 1e4]])
@@ -213,7 +216,7 @@ def test_finished_splits_are_not_run_again(written):
 
 
 def test_splits_are_standardised_by_their_training_rows():
-    split = split_of("diabetes", 3)
+    split = standardised("diabetes", 3)
     assert split.X.shape == (200, 10)
     assert len(split.y_test) == 242
     np.testing.assert_allclose(split.X.mean(axis=0), 0.0, atol=1e-12)
@@ -223,10 +226,6 @@ def test_splits_are_standardised_by_their_training_rows():
     order = np.random.default_rng(3).permutation(len(y))
     again = split.y_test * split.unit + y[order[:200]].mean()
     np.testing.assert_allclose(again, y[order[200:]])
-
-
-def test_boston_has_the_rows_of_the_split_experiments():
-    assert ablation.ROWS["boston"] == gpproj.reproduce.splits.SETTINGS["boston"].n
 
 
 def test_means_are_over_splits():

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 from gpproj.plots import BLUE, GREEN, GREY, ORANGE, PINK
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from reproduction.results import draw_curves
 
 PAPER = {
     "projection": (BLUE, "-"),
@@ -62,8 +61,6 @@ def needed(raw: pd.DataFrame) -> pd.DataFrame:
     `inputs` is the first size whose mean log density is within `NEAR` of the reference's on the
     same splits; missing where no size is.
     """
-    import pandas as pd
-
     away = raw.pivot_table(index="size", columns="curve", values="difference")
     found = {}
     for curve in (one for one in (*PAPER, *BEYOND) if one in away):
@@ -77,8 +74,6 @@ def needed(raw: pd.DataFrame) -> pd.DataFrame:
 
 def paired(raw: pd.DataFrame) -> pd.DataFrame:
     """Return differences between orders split by split: their mean, with a 95 % interval."""
-    import pandas as pd
-
     rows = []
     for curve, other in PAIRS:
         own, theirs = (
@@ -101,8 +96,6 @@ def suggested(raw: pd.DataFrame) -> pd.DataFrame:
     `found_within` two standard errors of the reference on the test rows. Where no size is enough,
     the others take the whole path, as `gpproj.validate` does in its folds: `within`.
     """
-    import pandas as pd
-
     every = raw[raw["curve"] == "projection, every draw"].sort_values("size")
     last = every.groupby("split").tail(1)
     found = {}
@@ -127,19 +120,9 @@ def _within(rows: pd.DataFrame) -> int:
 
 def draw(raw: pd.DataFrame, curves: dict[str, tuple[str, str]]) -> Axes:
     """Draw the mean test log densities with 95 % intervals, the reference as a dotted line."""
-    import matplotlib.pyplot as plt
-
     _, ax = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
-    splits = raw["split"].nunique()
-    for curve, (colour, line) in curves.items():
-        grouped = raw[raw["curve"] == curve].groupby("size")["log_density"]
-        mean, half = grouped.mean(), 1.96 * grouped.std() / np.sqrt(splits)
-        ax.plot(mean.index, mean, label=curve, color=colour, linestyle=line)
-        if splits > 1:
-            ax.fill_between(mean.index, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
-    full = raw[raw["curve"] == "reference"]["log_density"].mean()
-    ax.axhline(full, color="black", linestyle=":", label="all inputs, sampled")
-    ax.set_xlabel("inputs")
+    lines = {curve: (curve, *style) for curve, style in curves.items()}
+    draw_curves(ax, raw, {**lines, "reference": ("all inputs, sampled", "black", ":")})
     ax.set_ylabel("mean test log density")
     ax.legend(fontsize=8)
     return ax

@@ -9,17 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 import gpproj
-from gpproj.reproduce.figures import save
-from gpproj.reproduce.stages import repeated
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from reproduction.results import write
+from reproduction.running import repeated
 
 INPUTS, RELEVANT, ROWS, TEST_ROWS = 20, 5, 200, 2000
 NOISE_SD = 1.0
@@ -49,28 +48,15 @@ def simulate(n: int, random_state: Any, relevant: bool = True) -> tuple[Any, Any
 def reproduce_known_truth(folder: Path, sets: int = 100, n_jobs: int | None = 1) -> pd.DataFrame:
     """Run the study and write `known_truth.csv`, `pure_noise.csv` and `known_truth.png`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; finished data sets are kept in `folder/finished`.
-    sets : int
-        Simulated data sets of each kind.
-    n_jobs : int or None
-
-    Returns
-    -------
-    DataFrame
-        For the two orders, and for pure noise: how many data sets passed, the median suggested
-        size and how many relevant inputs it has on average.
+    There are as many sets of pure noise. The summary has a row for each of the two orders, and one
+    for noise: how many sets passed, the median suggested size and how many relevant inputs it has
+    on average.
     """
-    import pandas as pd
-
     settings = [INPUTS, ROWS, TEST_ROWS, NOISE_SD, STEPS]
     truth = pd.DataFrame(repeated(truth_of, sets, folder, settings, n_jobs, "known truth"))
     noise = pd.DataFrame(repeated(noise_of, sets, folder, settings, n_jobs, "pure noise"))
-    truth.to_csv(folder / "known_truth.csv", index=False, float_format="%.5g")
-    noise.to_csv(folder / "pure_noise.csv", index=False, float_format="%.5g")
-    save(_draw(truth), folder / "known_truth.png")
+    tables = {"known_truth": truth, "pure_noise": noise}
+    write(folder, tables, {"known_truth": _draw(truth)})
     return summarise(truth, noise)
 
 
@@ -117,8 +103,6 @@ def _suggested(ref: gpproj.Reference, path: gpproj.SearchPath, seed: int) -> int
 
 def summarise(truth: pd.DataFrame, noise: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each order, and one for pure noise."""
-    import pandas as pd
-
     passed = truth["r2"] >= 0.95 * truth["reference_r2"]
     rows = []
     for order in ORDERS:
@@ -151,8 +135,6 @@ def _r2(model: Any, X: Any, y: Any) -> float:
 
 
 def _draw(truth: pd.DataFrame) -> Axes:
-    import matplotlib.pyplot as plt
-
     _, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
     width = 0.8 / len(ORDERS)
     sizes = truth["suggested"].fillna(STEPS + 1)

@@ -7,23 +7,22 @@ train, submodels along the projection's order and along that of the ARD relevanc
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from sklearn.metrics import roc_auc_score
 
 import gpproj
 from gpproj.plots import BLUE, ORANGE
-from gpproj.reproduce.figures import save
-from gpproj.reproduce.stages import repeated
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from reproduction.results import draw_curves, write
+from reproduction.running import random_split, repeated, timed
 
 
 class Setting(NamedTuple):
@@ -53,28 +52,12 @@ def reproduce_other_targets(
 ) -> pd.DataFrame:
     """Run the experiment, and write `NAME.csv` and `NAME.png`.
 
-    Parameters
-    ----------
-    name : {"heart", "pima", "bike"}
-    folder : Path
-        Made if it is not there; finished splits are kept in `folder/finished`.
-    splits : int
-        Random splits; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time.
-
-    Returns
-    -------
-    DataFrame
-        Over the splits: one row for each size, one column for each curve and score.
+    The summary has one row for each size, one column for each curve and score.
     """
-    import pandas as pd
-
     setting = SETTINGS[name]
     work = partial(rows_of, setting)
     raw = pd.DataFrame(repeated(work, splits, folder, list(setting), n_jobs, f"{name} splits"))
-    raw.to_csv(folder / f"{name}.csv", index=False, float_format="%.5g")
-    save(_draw(raw, setting), folder / f"{name}.png")
+    write(folder, {name: raw}, {name: _draw(raw, setting)})
     values = {one: MIDDLES[one] for one in ("log_density", setting.score)}
     table = raw.pivot_table(index="size", columns="curve", values=list(values), aggfunc=values)
     table.columns = [f"{curve}, {score}" for score, curve in table.columns]
@@ -83,11 +66,7 @@ def reproduce_other_targets(
 
 def rows_of(setting: Setting, seed: int) -> Iterator[dict[str, Any]]:
     """Yield one row for each curve and size of one split."""
-    X, y = getattr(gpproj.datasets, setting.name)()
-    order = np.random.default_rng(seed).permutation(len(y))
-    count = 2 * len(y) // 3
-    train, test = order[:count], order[count:]
-    X_test, y_test = X.iloc[test], y.iloc[test]
+    X, y, X_test, y_test = random_split(setting.name, seed)
 
     def row(curve: str, size: int, model: Any, seconds: float) -> dict[str, Any]:
         mean = model.predict_response(X_test).mean
@@ -101,19 +80,16 @@ def rows_of(setting: Setting, seed: int) -> Iterator[dict[str, Any]]:
             "seconds": round(seconds, 2),
         }
 
-    start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
-        ref = gpproj.fit(X.iloc[train], y.iloc[train], setting.likelihood)
-    yield row("reference", X.shape[1], ref, time.perf_counter() - start)
+        ref, seconds = timed(partial(gpproj.fit, X, y, setting.likelihood))
+    yield row("reference", X.shape[1], ref, seconds)
     ways = {
         "projection": partial(gpproj.forward_search, ref, progress=False),
         "ARD": partial(gpproj.project_path, ref, "ard"),
     }
     for curve, way in ways.items():
-        start = time.perf_counter()
-        path = way()
-        seconds = time.perf_counter() - start
+        path, seconds = timed(way)
         for size in range(len(path)):
             yield row(curve, size, path[size], seconds)
 
@@ -121,36 +97,21 @@ def rows_of(setting: Setting, seed: int) -> Iterator[dict[str, Any]]:
 def _score(setting: Setting, y: Any, mean: Any, classes: tuple[Any, ...] | None) -> float:
     if setting.score == "rmse" or classes is None:
         return float(np.sqrt(np.mean((np.asarray(y) - mean) ** 2)))
-    from sklearn.metrics import roc_auc_score
-
     return float(roc_auc_score(np.asarray(y) == classes[1], mean))
 
 
 def _draw(raw: pd.DataFrame, setting: Setting) -> Axes:
     """Draw scores: means with 95 % intervals, or medians with quartiles; reference dotted."""
-    import matplotlib.pyplot as plt
-
     names = {
         "log_density": "mean test log density",
         "auc": "test AUC",
         "rmse": "test RMSE, median and quartiles",
     }
     _, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), layout="constrained")
-    splits = raw["split"].nunique()
+    lines = {curve: (f"{curve} order", colour, "-") for curve, colour in CURVES.items()}
+    lines["reference"] = ("all inputs", "black", ":")
     for ax, score in zip(axes, ("log_density", setting.score), strict=True):
-        for curve, colour in CURVES.items():
-            grouped = raw[raw["curve"] == curve].groupby("size")[score]
-            middle = grouped.agg(MIDDLES[score])
-            ax.plot(middle.index, middle, label=f"{curve} order", color=colour)
-            if splits > 1:
-                half = 1.96 * grouped.std() / np.sqrt(splits)
-                low, high = middle - half, middle + half
-                if MIDDLES[score] == "median":
-                    low, high = grouped.quantile(0.25), grouped.quantile(0.75)
-                ax.fill_between(middle.index, low, high, color=colour, alpha=0.15, lw=0)
-        full = raw[raw["curve"] == "reference"][score].agg(MIDDLES[score])
-        ax.axhline(full, color="black", linestyle=":", label="all inputs")
-        ax.set_xlabel("inputs")
+        draw_curves(ax, raw, lines, score, MIDDLES[score])
         ax.set_ylabel(names[score])
     if setting.score == "rmse":  # the null model's is the largest that makes sense
         null = raw[raw["size"] == 0]["rmse"].median()

@@ -1,21 +1,10 @@
-"""Ablation: what submodels become if they are learned by the error that they are compared by.
-
-The paper learns a submodel by the divergence of its posterior, compares submodels by the divergence
-of their predictions at the training inputs, and warns that learning by the latter interpolates the
-targets where the noise is small (its section 3.2.1). It shows no figures of that. Here are some:
-along one order for each random split, submodels by the paper's projection, with gpproj's weak
-prior, and by minimising the predictive divergence, on data with little noise (Boston) and with
-much (diabetes, which comes with scikit-learn).
-"""
+"""Submodels that minimise the predictive divergence, by which they are compared (the ablation)."""
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +13,9 @@ from scipy import linalg, optimize
 import gpproj
 from gpproj.kernels import Evaluation, Kernel
 from gpproj.likelihoods import Gaussian
-from gpproj.plots import BLUE, GREEN, ORANGE
-from gpproj.priors import PriorLike, Scales, bounds, parameter_units
-from gpproj.reproduce.figures import save
-from gpproj.reproduce.stages import repeated
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from gpproj.priors import Scales, bounds, parameter_units
 
 Host = NDArray[np.float64]
-
-ROWS = {"boston": 300, "diabetes": 200}
-"""Training rows of the data sets."""
-SIZES = (1, 2, 3, 5, 8)
 
 NUGGET = 1e-4
 """The common nugget, as a fraction of the noise variance."""
@@ -49,51 +27,8 @@ STARTS = {"smooth": (1.0, 1.0, 0.1), "short": (10.0, 0.1, 1e-5)}
 """Starts of the minimiser beside the ends of the projections: signal variance, length-scale (that
 of the smooth one grows with the root of the size) and extra variance, on the standardised scale."""
 
-PROJECTIONS: dict[str, PriorLike] = {"projection": None, "projection, weak prior": "weak"}
-"""Priors of the submodels that are projected."""
-PREDICTIVE = "predictive divergence"
-COLOURS = dict(zip((*PROJECTIONS, PREDICTIVE), (BLUE, GREEN, ORANGE), strict=True))
-"""Of the ways to learn submodels."""
 
-
-def reproduce_ablation(
-    folder: Path,
-    splits: int = 10,
-    n_jobs: int | None = 1,
-    data: Sequence[str] = tuple(ROWS),
-) -> pd.DataFrame:
-    """Run the study and write `ablation.csv` and `ablation.png`.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; finished splits are kept in `folder/finished`.
-    splits : int
-        Random splits of each data set; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time.
-    data : sequence of {"boston", "diabetes"}
-
-    Returns
-    -------
-    DataFrame
-        Mean test log density over the splits: one row for each size, one column for each data set
-        and way of learning.
-    """
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    for name in data:
-        settings = [name, ROWS[name], list(SIZES), NUGGET, EXTRA_LIMITS, STARTS]
-        work = partial(rows_of, name)
-        rows += repeated(work, splits, folder, settings, n_jobs, f"{name} ablation")
-    raw = pd.DataFrame(rows)
-    raw.to_csv(folder / "ablation.csv", index=False, float_format="%.5g")
-    save(_draw(raw), folder / "ablation.png")
-    return summarise(raw)
-
-
-class Split(NamedTuple):
+class Standardised(NamedTuple):
     """Training and test rows, standardised by the training rows."""
 
     X: Host
@@ -102,60 +37,6 @@ class Split(NamedTuple):
     y_test: Host
     unit: float
     """Standard deviation of the target, in its own units."""
-
-
-def split_of(name: str, seed: int) -> Split:
-    """Return a random split of a data set: for Boston, that of the other experiments."""
-    X, y = (np.asarray(part, dtype=float) for part in getattr(gpproj.datasets, name)())
-    order = np.random.default_rng(seed).permutation(len(y))
-    train, test = order[: ROWS[name]], order[ROWS[name] :]
-    spread = X[train].std(axis=0)
-    X = (X - X[train].mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    unit = float(y[train].std())
-    y = (y - y[train].mean()) / unit
-    return Split(X[train], y[train], X[test], y[test], unit)
-
-
-def rows_of(name: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the reference, and each way of learning at each size, of one split.
-
-    `log_density` and `rmse` are of the test rows, in the target's units. The others are of the
-    training rows on the standardised scale, on which all is done: see `at_training_rows`. `start`
-    is where the lowest end of the minimiser came from.
-    """
-    split = split_of(name, seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
-        ref = gpproj.fit(split.X, split.y, standardize=False, nugget=NUGGET)
-        path = gpproj.forward_search(
-            ref, max(SIZES), learn="projection", exchange=False, progress=False
-        )
-
-    def row(way: str, size: int, model: Any, X: Host, told: dict[str, Any]) -> dict[str, Any]:
-        density = np.mean(model.log_density(X, split.y_test)) - np.log(split.unit)
-        errors = split.unit * (split.y_test - model.predict_response(X).mean)
-        found = {"data": name, "split": seed, "way": way, "size": size}
-        scores = {"log_density": float(density), "rmse": float(np.sqrt(np.mean(errors**2)))}
-        return {**found, **scores, **told}
-
-    residual = float(np.mean((ref.latent_mean - split.y) ** 2) / ref.noise_variance)
-    own = {"residual": residual, "noise_variance": float(ref.noise_variance)}
-    yield row("reference", split.X.shape[1], ref, split.X_test, own)
-    for size in SIZES:
-        inputs = list(path.positions[:size])
-        family = family_of(ref, split, inputs)
-        ends: dict[str, Host] = {}
-        for way in COLOURS:
-            began, start = time.perf_counter(), ""
-            if way == PREDICTIVE:
-                ends[way], start = minimise(family, ends)
-            else:
-                sub = gpproj.project(ref, inputs, "projection", prior=PROJECTIONS[way])
-                ends[way] = parameters_of(sub)
-            seconds = round(time.perf_counter() - began, 2)
-            told = {**at_training_rows(family, ends[way]), "start": start, "seconds": seconds}
-            model = conditioned(family, ends[way])
-            yield row(way, size, model, split.X_test[:, inputs], told)
 
 
 class Family(NamedTuple):
@@ -176,14 +57,14 @@ class Family(NamedTuple):
     """sigma^2, the reference's."""
 
 
-def family_of(ref: gpproj.Reference, split: Split, inputs: Sequence[int]) -> Family:
+def family_of(ref: gpproj.Reference, split: Standardised, inputs: Sequence[int]) -> Family:
     """Return the submodels of a reference on some of its inputs.
 
     Parameters
     ----------
     ref : Reference
         Of data that were not standardised inside.
-    split : Split
+    split : Standardised
     inputs : sequence of int
         Positions.
     """
@@ -318,8 +199,8 @@ def at_training_rows(family: Family, parameters: Host) -> dict[str, float]:
     r = at.latent_mean - shrunk * at.y
     posterior = _divergence(family, np.diag(at.latent_cov) + r**2, family.noise * shrunk)
     mean = at.values / (prior + family.noise) * at.y
-    kinds = [one.kind for one in family.kernel.parameters(family.X.shape[1])]
-    lengths = parameters[:-1][np.array(kinds) == "lengthscale"]
+    scales = [one.kind.is_scale for one in family.kernel.parameters(family.X.shape[1])]
+    lengths = parameters[:-1][np.array(scales)]
     return {
         "projection_error": predictive_divergence(parameters, family)[0],
         "posterior_kl": posterior,
@@ -363,47 +244,3 @@ def minimise(family: Family, ends: Mapping[str, Host]) -> tuple[Host, str]:
     }
     best = min(found, key=lambda name: float(found[name].fun))
     return found[best].x, best
-
-
-def summarise(raw: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over splits of every way of learning at every size."""
-    learned = raw[raw["way"] != "reference"]
-    table = learned.pivot_table(
-        index="size", columns=["data", "way"], values="log_density", sort=False
-    ).sort_index()
-    table.columns = [f"{name}, {way}" for name, way in table.columns]
-    return table
-
-
-def _draw(raw: pd.DataFrame) -> Axes:
-    """Draw test log densities above errors at the training rows, with 95 % intervals."""
-    import matplotlib.pyplot as plt
-
-    names = list(raw["data"].unique())
-    _, axes = plt.subplots(
-        2, len(names), figsize=(4.5 * len(names), 6.0), layout="constrained", squeeze=False
-    )
-    panels = {
-        "log_density": "mean test log density",
-        "projection_error": "predictive divergence, training rows",
-    }
-    splits = raw["split"].nunique()
-    for column, name in enumerate(names):
-        own = raw[raw["data"] == name]
-        for line, (score, label) in enumerate(panels.items()):
-            ax = axes[line, column]
-            for place, (way, colour) in enumerate(COLOURS.items()):
-                grouped = own[own["way"] == way].groupby("size")[score]
-                mean = grouped.mean()
-                half = 1.96 * grouped.std() / np.sqrt(splits) if splits > 1 else None
-                at = mean.index + 0.12 * (place - 1)  # apart, where they agree
-                ax.errorbar(at, mean, half, label=way, color=colour, marker="o", ms=3, capsize=2)
-            ax.set_xticks(SIZES)
-            ax.set_xlabel("inputs")
-            ax.set_ylabel(label)
-        full = own.loc[own["way"] == "reference", "log_density"].mean()
-        axes[0, column].axhline(full, color="black", linestyle=":", label="all inputs")
-        axes[0, column].set_title(name.capitalize())
-    axes[0, 0].legend(fontsize=8)
-    first: Axes = axes[0, 0]
-    return first

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.reproduce import reproduce_table1
-from gpproj.reproduce.splits import SETTINGS
-from gpproj.reproduce.table1 import NOTES, PRINTED
+from reproduction.splits import SETTINGS
+from reproduction.table1 import NOTES, PRINTED, reproduce_table1
 
 
 def give(monkeypatch, name, rows, inputs):

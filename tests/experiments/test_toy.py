@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from gpproj.projection import projector
-from gpproj.reproduce import reproduce_toy
+from reproduction.toy import reproduce_toy
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +66,7 @@ def test_the_table_has_a_row_for_each_input_of_each_realisation(written):
 def test_the_figures_are_written(written):
     _, folder = written
     assert sorted(path.name for path in folder.iterdir()) == [
+        "finished",
         "toy.csv",
         "toy_functions.png",
         "toy_relevance.png",

@@ -3,32 +3,27 @@
 For every random split of the Boston data: a reference by hyperparameter draws, one search, and at
 some sizes the mean test log density of its submodels as one projection of all draws, as a mixture
 of 20 clusters of them, and with every draw by itself. Not in the paper, which projects all draws
-at once. Finished splits are kept in a folder of their own, so that a run goes on where it was
-stopped.
+at once. Splits are those of the experiment on real data, but for a second chain of the sampler.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
 
-import gpproj
 from gpproj.plots import BLUE, GREEN, ORANGE
-from gpproj.reproduce.figures import save
-from gpproj.reproduce.stages import repeated
+from reproduction.results import half_width, write
+from reproduction.running import Made, repeated, timed
+from reproduction.splits import SETTINGS, Setting, Split
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-ROWS, DRAWS, TUNE = 300, 100, 200
-"""Training rows, posterior draws kept, and steps of tuning before them."""
+SETTING = SETTINGS["boston"]._replace(chains=2)
 SIZES = (3, 5, 8, 13)
 
 SINGLE = "one projection"
@@ -40,68 +35,36 @@ COLOURS = dict(zip(MODELS, (BLUE, GREEN, ORANGE), strict=True))
 def reproduce_clusters(folder: Path, splits: int = 10, n_jobs: int | None = 1) -> pd.DataFrame:
     """Run the study and write `clusters.csv` and `clusters.png`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; finished splits are kept in `folder/finished`.
-    splits : int
-        Random splits; their seeds are 0, 1, ...
-    n_jobs : int or None
-        Splits that run at the same time.
-
-    Returns
-    -------
-    DataFrame
-        Mean test log density over the splits: one row for each size, one column for each model.
+    The summary has mean test log densities: one row for each size, one column for each model.
     """
-    import pandas as pd
-
-    settings = [ROWS, DRAWS, TUNE, list(SIZES), list(MODELS.values())]
-    raw = pd.DataFrame(repeated(rows_of, splits, folder, settings, n_jobs, "cluster splits"))
-    raw.to_csv(folder / "clusters.csv", index=False, float_format="%.5g")
-    save(_draw(raw), folder / "clusters.png")
+    settings = [SETTING, SIZES, list(MODELS.values())]
+    work = partial(rows_of, SETTING, folder / "finished")
+    raw = pd.DataFrame(repeated(work, splits, folder, settings, n_jobs, "cluster splits"))
+    write(folder, {"clusters": raw}, {"clusters": _draw(raw)})
     return summarise(raw)
 
 
-def rows_of(seed: int) -> Iterator[dict[str, Any]]:
+def rows_of(setting: Setting, folder: Path, seed: int) -> Iterator[dict[str, Any]]:
     """Yield the reference and each model at each size of one split.
 
     `seconds` are those of sampling for the reference, and for submodels those of making them from
     the path that the search has found.
     """
-    X, y = gpproj.datasets.boston()
-    order = np.random.default_rng(seed).permutation(len(y))
-    train, test = order[:ROWS], order[ROWS:]
-
-    def row(model: str, size: int, make: Callable[[], Any]) -> tuple[dict[str, Any], Any]:
-        start = time.perf_counter()
-        made = make()
-        seconds = time.perf_counter() - start
-        score = float(np.mean(made.log_density(X.iloc[test], y.iloc[test])))
-        found = {"split": seed, "model": model, "size": size, "log_density": score}
-        return {**found, "seconds": round(seconds, 2)}, made
-
-    sampled = partial(
-        gpproj.sample,
-        X.iloc[train],
-        y.iloc[train],
-        draws=DRAWS,
-        tune=TUNE,
-        prior="log-uniform",
-        random_state=seed,
-        progress=False,
-    )
+    split = Split(setting, folder, seed)
     with warnings.catch_warnings():
         # Constant columns of a split, and short chains.
         warnings.simplefilter("ignore", UserWarning)
-        one, ref = row("reference", X.shape[1], sampled)
-        yield one
-        path = gpproj.forward_search(
-            ref, max(SIZES), learn="projection", exchange=False, prior=None, progress=False
-        )
+        path = split.path("projection").thing
+
+    def row(model: str, size: int, made: Made) -> dict[str, Any]:
+        score, seconds = split.density(made.thing).mean(), round(made.seconds, 2)
+        found = {"split": seed, "model": model, "size": size}
+        return {**found, "log_density": float(score), "seconds": seconds}
+
+    yield row("reference", len(split.inputs), split.sampled)
     for model, clusters in MODELS.items():
         for size in SIZES:
-            yield row(model, size, partial(path.submodel, size, clusters))[0]
+            yield row(model, size, timed(partial(path.submodel, size, clusters)))
 
 
 def summarise(raw: pd.DataFrame) -> pd.DataFrame:
@@ -112,8 +75,6 @@ def summarise(raw: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(raw: pd.DataFrame) -> Axes:
     """Draw the means, and the differences to one projection with their 95 % intervals."""
-    import matplotlib.pyplot as plt
-
     _, axes = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained")
     ax: Axes = axes[0]
     difference: Axes = axes[1]
@@ -126,10 +87,8 @@ def _draw(raw: pd.DataFrame) -> Axes:
         ax.plot(mean.index, mean, label=model, color=colour, marker="o", markersize=4)
         if model != SINGLE:
             gained = scores[model] - scores[SINGLE]
-            half = 1.96 * gained.std() / np.sqrt(splits) if splits > 1 else None
-            difference.errorbar(
-                mean.index + 0.1 * place, gained.mean(), half, color=colour, marker="o", capsize=3
-            )
+            at, half = mean.index + 0.1 * place, half_width(gained, splits)
+            difference.errorbar(at, gained.mean(), half, color=colour, marker="o", capsize=3)
     full = raw.loc[raw["model"] == "reference", "log_density"].mean()
     ax.axhline(full, color="black", linestyle=":", label="reference")
     ax.set_ylabel("mean test log density")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
 
 import gpproj
-from gpproj.reproduce.splits import SETTINGS
-
-if TYPE_CHECKING:
-    import pandas as pd
+from reproduction.results import write
+from reproduction.splits import SETTINGS
 
 
 class Printed(NamedTuple):
@@ -42,19 +42,9 @@ NOTES = {
 def reproduce_table1(folder: Path) -> pd.DataFrame:
     """Count inputs and rows of the data sets, and write `table1.csv`.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-
-    Returns
-    -------
-    DataFrame
-        One row for each data set: inputs, rows and training rows, each beside the paper's, and
-        whether all of them agree. The file has a note on the encoding too.
+    It has one row for each data set: inputs, rows and training rows, each beside the paper's, and
+    whether all of them agree. The file has a note on the encoding too.
     """
-    import pandas as pd
-
     found = []
     for name, paper in PRINTED.items():
         X, _ = getattr(gpproj.datasets, name)()
@@ -65,6 +55,5 @@ def reproduce_table1(folder: Path) -> pd.DataFrame:
             counts[f"{field}_paper"] = getattr(paper, field)
         found.append({"data": name, **counts, "agree": own == paper, "note": NOTES[name]})
     table = pd.DataFrame(found).set_index("data")
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / "table1.csv")
+    write(folder, {"table1": table}, {})
     return table.drop(columns="note")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpproj.reproduce import known_truth, reproduce_known_truth
-from gpproj.reproduce.known_truth import simulate, summarise
+from reproduction import known_truth
+from reproduction.known_truth import reproduce_known_truth, simulate, summarise
 
 pytestmark = pytest.mark.slow
 
