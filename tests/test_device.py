@@ -438,7 +438,7 @@ def test_sparse_lanes_that_failed_are_done_again_with_patience(monkeypatch):
             told[1] = np.inf
         return told
 
-    monkeypatch.setattr(by_points, "_on_device", failing)
+    monkeypatch.setattr(by_points, "_told", failing)
     kernel, parameters, _ = candidates(here, 3)
     masks = np.tile([True, True, False, True], (3, 1))
     found = posterior_divergence(there.target, kernel, parameters, masks)
