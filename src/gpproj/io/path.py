@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from gpproj.io.latent import restore_points, stored_points
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
-from gpproj.projection import projector_of
+from gpproj.projection import ProcessProjector, projector_of
 from gpproj.reference import Reference
 from gpproj.search import SearchPath
 from gpproj.search.record import path_of, record_of
@@ -21,10 +22,11 @@ from gpproj.store import Stored
 def stored_path(path: SearchPath) -> Stored:
     """Return a path as plain values and arrays; its reference is stored by itself."""
     record = record_of(path)
+    family = cast(ProcessProjector, path.projector).family
     content = {
         **record.content,
-        "kernel": plain(path.projector.family.kernel),
-        "prior": plain(path.projector.family.prior),
+        "kernel": plain(family.kernel),
+        "prior": plain(family.prior),
         "units": plain(tuple(_all_units(path))),
         "always": plain(path.always),
         "learn": path.learn,
@@ -33,9 +35,8 @@ def stored_path(path: SearchPath) -> Stored:
         "recipe": plain_recipe(path.recipe),
     }
     arrays = record.arrays | stored_points(path.reference.problem.inducing, _masks(path))
-    known = path.projector.family.known
-    assert known is not None  # only null models have none
-    return Stored(content, arrays | {"known": known})
+    assert family.known is not None  # only null models have none
+    return Stored(content, arrays | {"known": family.known})
 
 
 def path_from(found: Stored, reference: Reference) -> SearchPath:

@@ -22,7 +22,14 @@ from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
 from gpproj.linalg import to_host
 from gpproj.optimise import Outcome
-from gpproj.reference import Draws, ForeignReference, Reference, Shrinkage
+from gpproj.reference import (
+    Draws,
+    ForeignReference,
+    LinearReference,
+    Reference,
+    Shrinkage,
+    refuse_saving,
+)
 from gpproj.reference.conditioning import problem_of
 from gpproj.reference.diagnostics import describe
 from gpproj.store import Stored
@@ -30,6 +37,8 @@ from gpproj.store import Stored
 
 def stored_reference(reference: Reference) -> Stored:
     """Return a reference as plain values and arrays."""
+    if isinstance(reference, LinearReference):
+        refuse_saving()
     training, problem = reference.training, reference.problem
     own = _stored_own(reference)
     columns, inducing = stored_columns(training), stored_inducing(problem.inducing)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gpproj.execute import run
 from gpproj.linalg import is_numpy, room_for
 from gpproj.projection.family import Family
-from gpproj.projection.projector import Projection, Projector
+from gpproj.projection.projections import Projection
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
 from gpproj.reference import (
@@ -25,10 +25,13 @@ from gpproj.reference import (
     side_by_side,
 )
 
+if TYPE_CHECKING:
+    from gpproj.projection.process_projector import ProcessProjector
+
 
 def project_clusters(
     reference: Reference,
-    projector: Projector,
+    projector: ProcessProjector,
     integrated: Projection,
     positions: tuple[int, ...],
     clusters: Clusters = None,
@@ -40,7 +43,7 @@ def project_clusters(
     Parameters
     ----------
     reference : Reference
-    projector : Projector
+    projector : ProcessProjector
         Of all draws at once.
     integrated : Projection
         Its projection. Every cluster starts from it, among others, and none ends worse.
@@ -95,7 +98,7 @@ def _batch(reference: Reference, draws: Sequence[Draws]) -> _Batch:
 
 def _parts(
     reference: Reference,
-    projector: Projector,
+    projector: ProcessProjector,
     integrated: Projection,
     positions: tuple[int, ...],
     clusters: Sequence[Draws] | _Batch,
@@ -112,7 +115,7 @@ def _parts(
 
 
 def _project(
-    reference: Reference, projector: Projector, integrated: Projection, batch: _Batch
+    reference: Reference, projector: ProcessProjector, integrated: Projection, batch: _Batch
 ) -> list[Projection]:
     mask = integrated.active
     if not mask.any():

@@ -21,7 +21,7 @@ from gpproj.projection.conditioning import (
     conditioning_rows,
 )
 from gpproj.projection.objective import Objective
-from gpproj.projection.projector import Figures, Projection
+from gpproj.projection.projections import Figures, Projection
 from gpproj.reference import Reference, Share, Targets
 
 

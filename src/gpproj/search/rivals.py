@@ -31,14 +31,8 @@ def relevances(reference: Reference, space: Space) -> list[Host]:
     References with posterior draws are asked at the centre of these. Those that are known by their
     moments alone have no measure but the length-scales that were fitted to their mean.
     """
-    family = space.projector.family
     if isinstance(reference, ForeignReference):
-        assert family.known is not None  # every reference has values for submodels
-        scales = [
-            float(np.min(family.known[family.owner[:-1] == j], initial=np.inf))
-            for j in range(space.projector.d)
-        ]
-        found = [np.exp(-np.array(scales)) * family.units.inputs]
+        found = [space.projector.known_relevance()]
     else:
         if reference.draws.count > 1:
             centre = Draws.equal(reference.draws.centre[None, :])

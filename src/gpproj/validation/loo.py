@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from gpproj.inference.sites import DensePrior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
-from gpproj.projection import Objective, Projection, Submodel
+from gpproj.projection import Objective, ProcessProjector, Projection, Submodel
 from gpproj.projection.conditioning import condition_on_data, condition_prior, submodel_prior
 from gpproj.projection.goal import Goal
 from gpproj.projection.submodel import Part
@@ -58,9 +58,8 @@ class SingleSubmodel:
 
     def __init__(self, path: SearchPath, found: Projection, held: bool) -> None:
         self.reference, self.found, self.held = path.reference, found, held
-        projector = (
-            path.projector if path.projector.is_own(found) else path.projector.without_inputs
-        )
+        projector = cast(ProcessProjector, path.projector)
+        projector = projector if projector.is_own(found) else projector.without_inputs
         self.family, self.learn = projector.family, projector.learn
         self.mask: NDArray[np.bool_] = np.asarray(self.found.active)
 
