@@ -118,16 +118,8 @@ class LinearProjector:
     @property
     def facts(self) -> tuple[Any, ...]:
         """Numbers of the reference that decide what is found, for a fingerprint."""
-        linear = self.reference.linear
-        return (
-            self._X,
-            self.reference.training_offset,
-            self.identity,
-            linear.slopes,
-            linear.intercept,
-            linear.noise,
-            linear.weights,
-        )
+        own = self.reference
+        return self._X, own.training_offset, self.identity, *own.facts
 
     @property
     def effort(self) -> Effort:
@@ -160,12 +152,6 @@ class LinearProjector:
     def hints(self, known: Projection) -> Host:
         """Return no hints: all candidates are begun."""
         return np.zeros(self.d)
-
-    def known_relevance(self) -> Host:
-        """Return the spread of each input's part of the latent function, `(d,)`."""
-        linear = self.reference.linear
-        found: Host = np.abs(linear.weights @ linear.slopes) * np.std(self._X, axis=0)
-        return found
 
     def begin(
         self,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from gpproj.projection.starts import (
     usual_starts,
 )
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import Clusters, Reference, Target, check_clusters
+from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
 
 SMALL = 5
 """Inputs of a submodel up to which a candidate is polished from every start."""
@@ -50,7 +50,7 @@ class ProcessProjector(Solver):
     @classmethod
     def made_for(
         cls,
-        reference: Reference,
+        reference: TargetReference,
         learn: str = "loo",
         criterion: Any = None,
         prior: PriorLike = "auto",
@@ -69,7 +69,7 @@ class ProcessProjector(Solver):
     def of(self, reference: Reference) -> ProcessProjector:
         """Return the same projector of a reference of other data."""
         return ProcessProjector.made_for(
-            reference,
+            cast(TargetReference, reference),
             self.learn.name,
             self.criterion.name,
             self.family.prior,
@@ -78,7 +78,7 @@ class ProcessProjector(Solver):
 
     def at(self, reference: Reference) -> ProcessProjector:
         """Return the same projector of the same reference, that lives somewhere else."""
-        return replace(self, target=reference.target)
+        return replace(self, target=cast(TargetReference, reference).target)
 
     @property
     def identity(self) -> str:
@@ -324,7 +324,8 @@ class ProcessProjector(Solver):
         problems: tuple[str, ...] = (),
     ) -> Submodel:
         """Return the submodel that a projection stands for: a mixture of projected clusters."""
-        return project_clusters(reference, self, projection, positions, clusters, n_jobs, problems)
+        own = cast(TargetReference, reference)
+        return project_clusters(own, self, projection, positions, clusters, n_jobs, problems)
 
     def clusters_of(self, clusters: Clusters) -> Clusters:
         """Return how many clusters of draws are projected by themselves."""

@@ -17,7 +17,13 @@ from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projections import mask_of
 from gpproj.projection.protocol import Projector
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
+from gpproj.reference import (
+    Clusters,
+    LinearReference,
+    Reference,
+    TargetReference,
+    check_clusters,
+)
 
 
 def project(
@@ -107,6 +113,17 @@ def projector_of(
     Projector
         Of a linear reference one that has no such choices, and refuses them.
     """
+    raise TypeError(f"reference must be a gpproj.Reference, got {reference!r}")
+
+
+@projector_of.register(TargetReference)
+def _of_target(
+    reference: TargetReference,
+    learn: Learn = "loo",
+    criterion: Any = None,
+    prior: PriorLike = "auto",
+    kernel: Kernel | None = None,
+) -> Projector:
     return ProcessProjector.made_for(reference, learn, criterion, prior, kernel)
 
 

@@ -97,9 +97,6 @@ class Projector(Protocol):
     def hints(self, known: Projection) -> Host:
         """Return how much each input promises as it enters, the lowest value most, `(d,)`."""
 
-    def known_relevance(self) -> Host:
-        """Return how relevant inputs are by what is known before anything is learned, `(d,)`."""
-
     def begin(
         self,
         sets: Sequence[NDArray[np.bool_]],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gpproj.projection import (
     Projector,
     Submodel,
 )
-from gpproj.reference import Clusters, Reference
+from gpproj.reference import Clusters, GaussianProcessReference, Reference
 from gpproj.search.units import Unit
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class SearchPath:
 
     def to(self, device: str) -> SearchPath:
         """Return the same path with its reference on a device: clusters are projected there."""
-        reference = self.reference.to(device)
+        reference = cast(GaussianProcessReference, self.reference).to(device)
         return replace(self, reference=reference, projector=self.projector.at(reference))
 
     @property
