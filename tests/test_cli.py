@@ -73,7 +73,7 @@ def test_demo_prints_the_answer_and_writes_plots_and_report(command, small_data,
     out = tmp_path / "new" / "folder"
     done = command("demo", "--out", out)
     assert done.exit_code == 0, done.output
-    assert "Reference(n=40, inputs=3" in done.output
+    assert "GaussianProcessReference(n=40, inputs=3" in done.output
     assert set(re.findall(rf"\b({'|'.join(INPUTS)})\b", done.output)) == set(INPUTS)
     plots = ["error.png", "relevance.png", "score.png"]
     assert sorted(path.name for path in out.iterdir()) == [*plots[:2], "report.html", plots[2]]

@@ -56,7 +56,7 @@ ROOMS = (
 DOWNWARD: frozenset[tuple[str, str]] = frozenset(
     {
         ("projection/submodel.py", "io"),
-        ("reference/model.py", "io"),
+        ("reference/base.py", "io"),
         ("search/path.py", "io"),
         ("search/path.py", "plots"),
         ("validation/result.py", "io"),

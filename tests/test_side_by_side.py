@@ -16,9 +16,9 @@ import gpproj
 from gpproj.execute import together
 from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
+from gpproj.projection import ProcessProjector
 from gpproj.projection import clusters as clusters_module
 from gpproj.projection import goal as goal_module
-from gpproj.projection.projector import Projector
 from gpproj.reference import Draws, Groups, Target, lanes, running
 from gpproj.validation.keeping import Keeper
 
@@ -321,13 +321,13 @@ def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
 @pytest.fixture
 def asked(monkeypatch):
     """What clusters are compared with, in every batch of them that is solved from now on."""
-    targets, plain = [], Projector.solve
+    targets, plain = [], ProcessProjector.solve
 
     def noted(projector, *rest, **named):
         targets.append(projector.target)
         return plain(projector, *rest, **named)
 
-    monkeypatch.setattr(Projector, "solve", noted)
+    monkeypatch.setattr(ProcessProjector, "solve", noted)
     return targets
 
 

@@ -57,12 +57,14 @@ class Family(NamedTuple):
     """sigma^2, the reference's."""
 
 
-def family_of(ref: gpproj.Reference, split: Standardised, inputs: Sequence[int]) -> Family:
+def family_of(
+    ref: gpproj.GaussianProcessReference, split: Standardised, inputs: Sequence[int]
+) -> Family:
     """Return the submodels of a reference on some of its inputs.
 
     Parameters
     ----------
-    ref : Reference
+    ref : GaussianProcessReference
         Of data that were not standardised inside.
     split : Standardised
     inputs : sequence of int

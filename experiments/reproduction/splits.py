@@ -87,9 +87,9 @@ class Split:
         return self.kept("reference", make, draws, tune, chains)
 
     @cached_property
-    def reference(self) -> gpproj.Reference:
+    def reference(self) -> gpproj.GaussianProcessReference:
         """The reference alone, where projections are computed."""
-        found: gpproj.Reference = self.sampled.thing
+        found: gpproj.GaussianProcessReference = self.sampled.thing
         return found if self.device is None else found.to(self.device)
 
     @cached_property

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "GaussianProcessReference",
     "LinearReference",
     "LinearSubmodel",
+    "MomentReference",
     "ProjectionClassifier",
     "ProjectionRegressor",
     "Reference",
@@ -59,7 +61,9 @@ if TYPE_CHECKING:
     from gpproj.io import load
     from gpproj.projection import LinearSubmodel, Submodel, project
     from gpproj.reference import (
+        GaussianProcessReference,
         LinearReference,
+        MomentReference,
         Reference,
         condition,
         fit,
@@ -95,7 +99,9 @@ else:
         "io": ("load",),
         "projection": ("LinearSubmodel", "Submodel", "project"),
         "reference": (
+            "GaussianProcessReference",
             "LinearReference",
+            "MomentReference",
             "Reference",
             "condition",
             "fit",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from gpproj.data.frames import listed
 from gpproj.linalg import Array, Host, like, namespace, one_blas_thread, to_host
-from gpproj.prediction import ROWS, LatentPredictor
+from gpproj.prediction import ROWS, LatentPredictor, Mixture
 from gpproj.projection import Submodel
-from gpproj.reference import ForeignReference, LinearPredictive, Reference
+from gpproj.reference import LinearPredictive, Reference
 from gpproj.reference.sampling import check_count
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ def effects(
 
     check_count("points", points, 2)
     names = model.inputs if isinstance(model, Submodel) else model.feature_names
-    rows, columns = model._read(X), model.columns
+    if not has_effects(model):
+        raise TypeError(f"effects need a model that can be asked at new inputs; got {model!r}")
+    rows, columns = cast(Mixture, model)._read(X), model.columns
     scaling = columns.scaling
     positions = columns.positions(names if inputs is None else inputs)
     chosen = [columns.feature_names[position] for position in positions]
@@ -84,7 +87,7 @@ def effects(
         labels += [name] * len(grid)
         places.append(centre + unit * grid)
     with one_blas_thread():
-        mean, sd = _averages(model, rows, moves)
+        mean, sd = _averages(cast(Mixture, model), rows, moves)
     mean, reach = scaling.restore_mean(mean), QUANTILE * scaling.target_scale * sd
     return pd.DataFrame(
         {
@@ -99,7 +102,7 @@ def effects(
 
 def has_effects(model: Reference | Submodel) -> bool:
     """Say whether a model has effects: those of a Gaussian process elsewhere are not known."""
-    return not isinstance(model, ForeignReference)
+    return isinstance(model, Mixture)
 
 
 class Move(NamedTuple):
@@ -116,13 +119,9 @@ def _grid(values: Host, points: int) -> Host:
     return np.linspace(distinct[0], distinct[-1], points)
 
 
-def _averages(model: Reference | Submodel, rows: Array, moves: list[Move]) -> tuple[Host, Host]:
+@singledispatch
+def _averages(model: Mixture, rows: Array, moves: list[Move]) -> tuple[Host, Host]:
     """Return mean and standard deviation of the average after each move, `(len(moves),)` each."""
-    if isinstance(model, LinearPredictive):
-        chosen = [move.column for move in moves]
-        values = np.array([move.value for move in moves])
-        mean, variance = model.linear.averages(to_host(rows), chosen, values)
-        return mean, np.sqrt(variance)
     xp = namespace(rows)
     columns = xp.arange(rows.shape[1], device=rows.device)[None, :]
     weights, means, variances = [], [], []
@@ -138,6 +137,14 @@ def _averages(model: Reference | Submodel, rows: Array, moves: list[Move]) -> tu
     share = np.array(weights)
     mean = share @ np.array(means)
     variance = share @ (np.array(variances) + (np.array(means) - mean) ** 2)
+    return mean, np.sqrt(variance)
+
+
+@_averages.register(LinearPredictive)
+def _linear_averages(model: LinearPredictive, rows: Array, moves: list[Move]) -> tuple[Host, Host]:
+    chosen = [move.column for move in moves]
+    values = np.array([move.value for move in moves])
+    mean, variance = model.linear.averages(to_host(rows), chosen, values)
     return mean, np.sqrt(variance)
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Host, like, namespace, one_blas_thread, to_host
-from gpproj.prediction import Gradients, Prediction
-from gpproj.reference import Reference
+from gpproj.prediction import Gradients, Mixture, Prediction
+from gpproj.reference import GaussianProcessReference, Reference
 from gpproj.reference.sampling import check_count
 
 if TYPE_CHECKING:
@@ -98,8 +98,15 @@ def relevance(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     check_count("repeats", repeats, 1)
+    if method not in reference.measures:
+        offered = f"one of {', '.join(reference.measures)}" if reference.measures else "none"
+        raise ValueError(
+            f"method must be {offered} for a {type(reference).__name__}, which tells no other; got "
+            f"{method!r}. See also gpproj.leave_input_out"
+        )
     if method == "ard":
-        return reference.ard_relevance().rename(method)
+        own: pd.Series[float] = cast(GaussianProcessReference, reference).ard_relevance()
+        return own.rename(method)
     with one_blas_thread():
         if method == "kl":
             found = _kl(reference)
@@ -167,7 +174,7 @@ def _kl(reference: Reference) -> Host:
     first: Array = None
     shift = square = variance = xp.zeros_like(X[:, 0])
     mean_slope = variance_slope = xp.zeros_like(X)
-    for weight, predictor, likelihood in reference._components():
+    for weight, predictor, likelihood in cast(Mixture, reference)._components():
         mean, own, slopes = _seen(reference, likelihood, predictor(X), predictor.gradients(X))
         first = mean if first is None else first
         away = mean - first
@@ -275,7 +282,7 @@ def predictive_means(reference: Reference, changes: Sequence[Change]) -> Host:
     columns = xp.arange(X.shape[1], device=X.device)[None, :]
     means = np.zeros((len(changes), X.shape[0]))
     # Draws are conditioned one after the other, and each of them only once.
-    for weight, predictor, _ in reference._components():
+    for weight, predictor, _ in cast(Mixture, reference)._components():
         for row, (position, values) in enumerate(changes):
             changed = xp.where(columns == position, like(values, X)[:, None], X)
             means[row] += weight * to_host(predictor.mean(changed))

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpproj.projection import OBJECTIVES, Runner, mask_of
-from gpproj.projection import projector as projector_module
+from gpproj.projection import OBJECTIVES, mask_of
+from gpproj.projection import solver as solver_module
 from gpproj.projection.goal import Goal
-from gpproj.projection.projector import BRIEF, GAIN, PERFECT, SCATTERED, THOROUGH, Lane
+from gpproj.projection.runners import Lane, Runner
+from gpproj.projection.solver import BRIEF, GAIN, PERFECT, SCATTERED, THOROUGH
 from gpproj.projection.starts import fast_starts, few_starts, scattered_starts, usual_starts
 
 D = 4
@@ -52,14 +53,14 @@ def test_a_check_leaves_a_valley_that_is_not_the_deepest(
 ):
     own, mask = projector(learn, seed), mask_of(inputs, D)
     starts = own.from_known(found(learn, parents[0], seed), mask)
-    stuck = own.advance(500, own.begin([starts]))
+    stuck = own.run(500, own.begin_at([starts]))
     turns, plain = [], scattered_starts
 
     def noted(family, mask, count, first):
         turns.append((count, first))
         return plain(family, mask, count, first)
 
-    monkeypatch.setattr(projector_module, "scattered_starts", noted)
+    monkeypatch.setattr(solver_module, "scattered_starts", noted)
     (end,) = own.checked(stuck, [mask])
     assert end.best.value < stuck[0].best.value - 1.0
     assert end.best.value == pytest.approx(found(learn, inputs, seed).value, rel=1e-5)
@@ -79,8 +80,8 @@ def test_nothing_is_better_than_no_divergence(monkeypatch, projector):
     (end,) = own.solve([everything], [starts])
     assert end.value < PERFECT
     assert end.evaluations <= len(starts.parameters) + 3
-    runners = own.begin([starts])
-    monkeypatch.setattr(projector_module, "scattered_starts", None)
+    runners = own.begin_at([starts])
+    monkeypatch.setattr(solver_module, "scattered_starts", None)
     assert own.checked(runners, [everything]) == runners
     # The evidence has no such bound: below it may be, and everybody runs on.
     by_data = replace(own, learn=OBJECTIVES["marginal_likelihood"])
@@ -93,9 +94,9 @@ def test_what_a_runner_finds_does_not_depend_on_its_batch(learn, projector, same
     own = projector(learn)
     sets = [mask_of(inputs, D) for inputs in ((0,), (1, 2), (0, 1, 3), (3,))]
     starts = [few_starts(own.family, mask) for mask in sets]
-    together = own.advance(12, own.begin(starts))
+    together = own.run(12, own.begin_at(starts))
     for mask, own_starts, runner in zip(sets, starts, together, strict=True):
-        (alone,) = own.advance(12, own.begin([own_starts]))
+        (alone,) = own.run(12, own.begin_at([own_starts]))
         assert len(alone.lanes) == len(runner.lanes) == len(own_starts.parameters)
         for one, other in zip(alone.lanes, runner.lanes, strict=True):
             np.testing.assert_array_equal(one.state.x, other.state.x)
@@ -105,7 +106,7 @@ def test_what_a_runner_finds_does_not_depend_on_its_batch(learn, projector, same
     ends = own.end(together, sets)
     for mask, runner, end in zip(sets, together, ends, strict=True):
         same(own.end([runner], [mask])[0], end)
-    assert own.begin([]) == own.advance(3, []) == own.end([], []) == []
+    assert own.begin_at([]) == own.run(3, []) == own.end([], []) == []
     assert own.errors([]).shape == (0,)
 
 
@@ -119,7 +120,7 @@ def test_sets_that_are_projected_together_end_where_they_end_alone(learn, projec
 
 def test_runners_are_narrowed_to_their_lowest_lanes_in_order(projector):
     own, mask = projector(), mask_of([0, 2], D)
-    (runner,) = own.advance(3, own.begin([usual_starts(own.family, mask)]))
+    (runner,) = own.run(3, own.begin_at([usual_starts(own.family, mask)]))
     values = [lane.value for lane in runner.lanes]
     assert runner.best.value == min(values)
     few = runner.narrowed(3)

@@ -267,8 +267,6 @@ def test_what_a_linear_submodel_has_not_is_said():
         _ = sub.kernel
     with pytest.raises(AttributeError, match="no extra variance"):
         _ = sub.extra_variance
-    with pytest.raises(TypeError, match="cannot be saved"):
-        sub.save("somewhere")
     with pytest.raises(ValueError, match="inputs must be among"):
         gpproj.project(make_reference(), ["nothing"])
 

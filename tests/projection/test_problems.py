@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import gpproj
-from gpproj.projection import Runner, mask_of, problems_of, projector_of
+from gpproj.projection import mask_of, projector_of
 from gpproj.projection.objective import left_out_means
-from gpproj.projection.projector import NEAR, Lane
+from gpproj.projection.problems import problems_of
+from gpproj.projection.runners import NEAR, Lane, Runner
 from gpproj.projection.starts import starts_at
 
 D = 4
@@ -37,7 +38,7 @@ def test_a_constant_column_changes_nothing(learn, prior, with_and_without):
         if narrow:
             kept = np.delete(end.parameters, 3)
             np.testing.assert_allclose(kept[[0, 1, -1]], expected.parameters[[0, 1, -1]], atol=1e-3)
-    assert more.usable([0, 1]).tolist() == [True, False, False, False]
+    assert more.varying.tolist()[:2] == [True, False]
     polished = more.polished(more.project([mask_of([0, 1], 4)])[0])
     assert polished.inputs.tolist() == [True, True, False, False]
     assert polished.active.tolist() == [True, False, False, False]
@@ -52,7 +53,7 @@ def test_doubt_is_how_much_the_predictions_of_rival_optima_differ(projector, fou
     moved[[2, 4]] += 0.5
     place = starts_at([end.parameters, moved], mask)
     values = value_at(own, place)
-    (runner,) = own.begin([place])
+    (runner,) = own.begin_at([place])
     assert runner.best.value == values[0]
 
     def told(other):

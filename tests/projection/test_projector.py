@@ -142,8 +142,8 @@ def test_slopes_are_in_units_of_the_data(learn):
         at = own.family.at(own.family.known, 0.3)
         mask = mask_of([0], 3)
         end = own.solve([mask], [few_starts(own.family, mask)])[0]._replace(parameters=at)
-        slopes.append(own.slopes(end))
-        assert not own.slopes(own.null()).any()
+        slopes.append(own.hints(end))
+        assert not own.hints(own.null()).any()
     np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-6)
     assert np.abs(slopes[0]).min() > 1e-6
 

@@ -210,7 +210,9 @@ def test_draws_are_weighted_by_the_joint_density_of_a_group():
     single = reference()
     draws = np.stack([single.draws.parameters[0], single.draws.parameters[0] + 0.4])
     both = single.__class__(
-        single.training, single.problem, gpproj.reference.Draws.equal(draws), None
+        training=single.training,
+        problem=single.problem,
+        draws=gpproj.reference.Draws.equal(draws),
     )
     parts, densities = [], []
     y = to_host(both.training.y)

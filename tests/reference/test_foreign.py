@@ -81,13 +81,12 @@ def test_folds_refit_by_the_function(foreign):
 
 
 def test_what_is_not_known_is_said(foreign):
-    for name in ("kernel", "log_marginal_likelihood"):
-        with pytest.raises(AttributeError, match=r"made by from_moments has no known"):
-            getattr(foreign, name)
-    with pytest.raises(AttributeError, match="no known length-scales"):
-        foreign.ard_relevance()
-    with pytest.raises(AttributeError, match="no known"):
+    for name in ("kernel", "log_marginal_likelihood", "ard_relevance", "draws", "to"):
+        assert not hasattr(foreign, name)
+    with pytest.raises(ValueError, match="method must be none for a MomentReference"):
         gpproj.relevance(foreign, "kl")
+    with pytest.raises(TypeError, match="effects need a model that can be asked"):
+        gpproj.effects(foreign, foreign.training.X)
     with pytest.raises(ValueError, match="clusters are for references with hyperparameter draws"):
         gpproj.project(foreign, ["a"], clusters=4)
     with pytest.raises(ValueError, match=r'method="loo" needs the hyperparameters'):

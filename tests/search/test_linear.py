@@ -9,6 +9,7 @@ from scipy.special import expit
 
 import gpproj
 from gpproj.kernels import Linear
+from gpproj.store import StoreError
 
 FAMILIES = ("gaussian", "binomial", "poisson")
 NAMES = list("abcdefg")
@@ -101,8 +102,6 @@ def test_a_path_has_what_users_expect(ref, path):
     with pytest.raises(ValueError, match="clusters is not offered"):
         path.with_clusters(3)
     assert path.with_clusters(None) is path
-    with pytest.raises(TypeError, match="cannot be saved"):
-        path.save("somewhere")
 
 
 def test_submodels_of_a_path_are_those_of_project(ref, path):
@@ -157,7 +156,8 @@ def test_a_given_order_is_followed(ref):
     assert by_rival.order == tuple(gpproj.relevance(ref, "kl").nlargest(2).index)
     other = make_reference(ref.family, seed=3)
     assert path.again(other).order == path.order
-    assert path.along(other).errors[1] == gpproj.project(other, ["g"]).projection_error
+    direct = gpproj.project(other, ["g"]).projection_error
+    assert path.along(other).errors[1] == pytest.approx(direct, rel=1e-10)
 
 
 def test_searches_are_repeated_on_other_data(ref):
@@ -218,9 +218,6 @@ def test_more_inputs_than_rows_and_collinear_columns(family):
         ({"prior": "log-uniform"}, "prior"),
         ({"clusters": 2}, "clusters"),
         ({"kernel": Linear()}, "kernel"),
-        ({"checkpoint": "somewhere"}, "checkpoint"),
-        ({"prefilter": ("kl", 3)}, "prefilter"),
-        ({"search_rows": 40}, "search_rows"),
     ],
 )
 def test_options_that_have_no_meaning_are_refused(options, name):
@@ -231,28 +228,48 @@ def test_options_that_have_no_meaning_are_refused(options, name):
 
 def test_options_of_other_searches_are_refused_too():
     ref = make_reference()
-    path = gpproj.forward_search(ref, 1, progress=False)
     refused = r"is not offered for linear references"
-    with pytest.raises(ValueError, match=f"extend {refused}"):
-        gpproj.forward_search(ref, extend=path, progress=False)
     with pytest.raises(ValueError, match=f"kernel {refused}"):
         gpproj.backward_search(ref, kernel=Linear(), progress=False)
     with pytest.raises(ValueError, match=f"learn {refused}"):
         gpproj.project_path(ref, ["a"], learn="marginal_likelihood")
     with pytest.raises(ValueError, match=f"prior {refused}"):
         gpproj.leave_input_out(ref, prior="log-uniform")
-    with pytest.raises(AttributeError, match="no length-scales"):
+    with pytest.raises(ValueError, match="method must be one of kl, variance, permutation"):
         gpproj.project_path(ref, "ard")
 
 
 def test_a_step_of_gaussian_noise_costs_no_projections(monkeypatch):
     """All candidates of a step come from one product: only winners are projected."""
-    import gpproj.search.linear_step as step
+    import gpproj.projection.linear_projector as projector
 
     asked = []
-    true = step.project_draws
+    true = projector.project_draws
     monkeypatch.setattr(
-        step, "project_draws", lambda *given: asked.append(given[1]) or true(*given)
+        projector, "project_draws", lambda *given: asked.append(given[1]) or true(*given)
     )
     gpproj.forward_search(make_reference(), 4, exchange=False, progress=False)
-    assert [len(positions) for positions in asked] == [0, 1, 2, 3, 4]
+    # The two ends first, then what candidates of each step are added to.
+    assert [len(positions) for positions in asked] == [0, 7, 1, 2, 3]
+
+
+def test_a_search_goes_on_from_a_checkpoint_or_from_a_path(ref, path, tmp_path):
+    file = tmp_path / "search"
+    some = gpproj.forward_search(ref, 3, checkpoint=file, progress=False)
+    again = gpproj.forward_search(ref, checkpoint=file, progress=False)
+    extended = gpproj.forward_search(ref, extend=some, progress=False)
+    for longer in (again, extended):
+        assert longer.order == path.order
+        np.testing.assert_array_equal(longer.errors, path.errors)
+        np.testing.assert_array_equal(longer.best_errors, path.best_errors)
+    with pytest.raises(StoreError, match="other data or settings"):
+        gpproj.forward_search(make_reference(ref.family, seed=1), checkpoint=file, progress=False)
+
+
+def test_inputs_can_be_filtered_and_rows_chosen(ref, path):
+    kept = gpproj.forward_search(ref, prefilter=("kl", 4), progress=False)
+    assert set(kept.order) == set(gpproj.relevance(ref, "kl").nlargest(4).index)
+    some = gpproj.forward_search(ref, 3, search_rows=60, progress=False)
+    assert some.searched.rows == 60
+    assert some.order == path.order[:3]
+    np.testing.assert_allclose(some.errors, path.errors[:4], rtol=1e-9)

@@ -94,7 +94,7 @@ def test_doubt_is_measured(ref):
     family = projector.family
     mask = np.array([True, True, False])
     points = [family.at(family.smooth(scale, 1.0), 0.1) for scale in (0.3, 3.0)]
-    (runner,) = projector.begin([starts_at(points, mask)])
+    (runner,) = projector.begin_at([starts_at(points, mask)])
     assert projector._doubt(runner) == 0.0  # their values are far apart
     value = runner.lanes[0].state.value
     level = [lane._replace(state=replace(lane.state, value=value)) for lane in runner.lanes]

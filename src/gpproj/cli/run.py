@@ -237,18 +237,18 @@ class Run:
         store.write_text(file, json.dumps(content))
         return prepared
 
-    def _reference(self, prepared: Prepared) -> gpproj.Reference:
+    def _reference(self, prepared: Prepared) -> gpproj.GaussianProcessReference:
         saved = self._state / "reference"
         if not saved.exists():
             with self._stage("reference"):
                 self._learned(prepared).save(saved)
         # Loaded in any case: a run goes on in the same way whether it was interrupted or not.
-        reference: gpproj.Reference = gpproj.load(saved)
+        reference: gpproj.GaussianProcessReference = gpproj.load(saved)
         if prepared.row_groups is not None:
             reference = reference.with_row_groups(prepared.row_groups)
         return reference if self.settings.device is None else reference.to(self.settings.device)
 
-    def _learned(self, prepared: Prepared) -> gpproj.Reference:
+    def _learned(self, prepared: Prepared) -> gpproj.GaussianProcessReference:
         likelihood, exposure = self.settings.likelihood, prepared.exposure
         inference = self._inference(len(prepared.y))
         if not self.settings.sample:

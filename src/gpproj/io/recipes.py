@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 from gpproj.io.plain import plain, restored
-from gpproj.reference import condition, fit, sample
+from gpproj.reference import condition, fit, sample, sample_linear
 from gpproj.search import backward_search, forward_search, project_path
 from gpproj.search.forward import extended_again
 
@@ -16,6 +16,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "condition": condition,
     "fit": fit,
     "sample": sample,
+    "sample_linear": sample_linear,
     "forward_search": forward_search,
     "backward_search": backward_search,
     "project_path": project_path,

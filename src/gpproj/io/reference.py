@@ -1,15 +1,17 @@
-"""References: data, draws and settings, and what was computed from them."""
+"""References: data, draws and settings, and what was computed from them; one kind after another."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Columns, Scaling, TrainingSet
+from gpproj.data import TrainingSet
 from gpproj.inference import Conditioned, Marginals, Problem, Sites
+from gpproj.io.columns import stored_training, training_from
 from gpproj.io.latent import (
     inducing_from,
     latent_from,
@@ -18,65 +20,59 @@ from gpproj.io.latent import (
     stored_latent,
     with_prefix,
 )
+from gpproj.io.linear import linear_from, stored_linear
 from gpproj.io.plain import plain, restored
 from gpproj.io.recipes import plain_recipe, recipe_of
 from gpproj.linalg import to_host
 from gpproj.optimise import Outcome
-from gpproj.reference import Draws, ForeignReference, Reference, Shrinkage
+from gpproj.reference import (
+    Computed,
+    Draws,
+    GaussianProcessReference,
+    LinearReference,
+    MomentReference,
+    Reference,
+    Shrinkage,
+    TargetReference,
+)
 from gpproj.reference.conditioning import problem_of
 from gpproj.reference.diagnostics import describe
 from gpproj.store import Stored
 
 
+@singledispatch
 def stored_reference(reference: Reference) -> Stored:
     """Return a reference as plain values and arrays."""
-    training, problem = reference.training, reference.problem
-    own = _stored_own(reference)
-    columns, inducing = stored_columns(training), stored_inducing(problem.inducing)
-    # The moments are kept although they may follow from the rest: other numbers of threads, other
-    # machines, would find other last digits.
-    latent = stored_latent(reference.latent)
+    raise TypeError(f"gpproj does not know how to save {reference!r}")
+
+
+@stored_reference.register(LinearReference)
+def _stored_linear(reference: LinearReference) -> Stored:
+    """Return the draws; `refit=` of the user stays behind, as any function does."""
+    data, own = stored_training(reference.training), stored_linear(reference.linear)
     content = {
-        **columns.content,
-        "structure": plain(reference.structure),
-        "likelihood": plain(problem.likelihood),
-        "method": problem.method,
-        "nugget": problem.nugget,
-        **inducing.content,
-        **latent.content,
+        **data.content,
         **own.content,
+        "source": reference.source,
+        "recipe": plain_recipe(reference.recipe),
     }
-    arrays: dict[str, NDArray[Any]] = {
-        **columns.arrays,
-        "X": to_host(training.X),
-        "y": to_host(training.y),
-        "used": problem.mask,
-        "parameters": reference.draws.parameters,
-        "weights": reference.draws.weights,
-        **inducing.arrays,
-        **latent.arrays,
-        **own.arrays,
-    }
-    if training.offset is not None:
-        arrays["offset"] = to_host(training.offset)
-    if training.row_groups is not None:
-        arrays["row_groups"] = training.row_groups
-    return Stored(content, arrays)
+    return Stored(content, data.arrays | own.arrays)
 
 
-def _stored_own(reference: Reference) -> Stored:
-    """Return what references of gpproj have and those from elsewhere do not, or the reverse."""
-    if isinstance(reference, ForeignReference):  # less the functions that came with it
-        shrinkage = plain(reference.shrinkage)
-        return Stored({"source": reference.source, "shrinkage": shrinkage}, {})
-    central = reference._central
+@stored_reference.register(GaussianProcessReference)
+def _stored_process(reference: GaussianProcessReference) -> Stored:
+    central, common = reference._central, _stored_target(reference)
     content = {
+        **common.content,
         "prior": plain(reference.prior),
         "recipe": plain_recipe(reference.recipe),
         "log_evidence": float(central.log_evidence),
         "chains": None,
     }
     arrays: dict[str, NDArray[Any]] = {
+        **common.arrays,
+        "parameters": reference.draws.parameters,
+        "weights": reference.draws.weights,
         "coefficients": to_host(central.coefficients),
         "root": to_host(central.root),
         **prefixed("site", central.sites._asdict()),
@@ -92,17 +88,51 @@ def _stored_own(reference: Reference) -> Stored:
     return Stored(content, arrays)
 
 
+@stored_reference.register(MomentReference)
+def _stored_moments(reference: MomentReference) -> Stored:
+    """Return the moments, less the functions that came with them."""
+    content, arrays = _stored_target(reference)
+    shrinkage = plain(reference.shrinkage)
+    return Stored({**content, "source": reference.source, "shrinkage": shrinkage}, arrays)
+
+
+def _stored_target(reference: TargetReference) -> Stored:
+    """Return what references have in common that Gaussian processes are projected from."""
+    problem, data = reference.problem, stored_training(reference.training)
+    inducing = stored_inducing(problem.inducing)
+    # The moments are kept although they may follow from the rest: other numbers of threads, other
+    # machines, would find other last digits.
+    latent = stored_latent(reference.latent)
+    content = {
+        **data.content,
+        "structure": plain(reference.structure),
+        "likelihood": plain(problem.likelihood),
+        "method": problem.method,
+        "nugget": problem.nugget,
+        **inducing.content,
+        **latent.content,
+    }
+    arrays = {**data.arrays, "used": problem.mask, **inducing.arrays, **latent.arrays}
+    return Stored(content, arrays)
+
+
 def reference_from(found: Stored) -> Reference:
     """Return the reference that was stored."""
-    content, arrays = found
-    columns = columns_from(found)
-    training = TrainingSet(
-        **vars(columns),
-        X=arrays["X"],
-        y=arrays["y"],
-        offset=arrays.get("offset"),
-        row_groups=arrays.get("row_groups"),
-    )
+    content, training = found.content, training_from(found)
+    if "family" in content:
+        return LinearReference(
+            training=training,
+            recipe=recipe_of(content["recipe"]),
+            linear=linear_from(found),
+            source=content["source"],
+        )
+    problem = _problem_from(found, training)
+    make = _moments_from if "source" in content else _process_from
+    return make(found, training, problem)
+
+
+def _problem_from(found: Stored, training: TrainingSet) -> Problem:
+    content = found.content
     problem = problem_of(
         training,
         restored(content["structure"]),
@@ -110,16 +140,24 @@ def reference_from(found: Stored) -> Reference:
         content["method"],
         content["nugget"],
     )
-    used = arrays["used"].astype(np.bool_)
-    problem = replace(problem, mask=used, inducing=inducing_from(found, training.X, used))
-    make = _foreign_from if "source" in content else _own_from
-    return make(found, training, problem, Draws(arrays["parameters"], arrays["weights"]))
+    used = found.arrays["used"].astype(np.bool_)
+    return replace(problem, mask=used, inducing=inducing_from(found, training.X, used))
 
 
-def _own_from(found: Stored, training: TrainingSet, problem: Problem, draws: Draws) -> Reference:
+def _process_from(
+    found: Stored, training: TrainingSet, problem: Problem
+) -> GaussianProcessReference:
     content, arrays = found
+    draws = Draws(arrays["parameters"], arrays["weights"])
     optimum, marginals = with_prefix("optimum", arrays), with_prefix("marginal", arrays)
-    reference = Reference(
+    central = Conditioned(
+        arrays["coefficients"],
+        arrays["root"],
+        content["log_evidence"],
+        Sites(**with_prefix("site", arrays)),
+        Marginals(**marginals) if marginals else None,
+    )
+    return GaussianProcessReference(
         training=training,
         problem=problem,
         draws=draws,
@@ -127,30 +165,15 @@ def _own_from(found: Stored, training: TrainingSet, problem: Problem, draws: Dra
         optimum=Outcome(**optimum) if optimum else None,
         prior=restored(content["prior"]),
         posterior=_posterior(content["chains"], training, problem, draws, arrays),
+        _computed=Computed(latent_from(found), central),
     )
-    computed = {
-        "latent": latent_from(found),
-        "_central": Conditioned(
-            arrays["coefficients"],
-            arrays["root"],
-            content["log_evidence"],
-            Sites(**with_prefix("site", arrays)),
-            Marginals(**marginals) if marginals else None,
-        ),
-    }
-    vars(reference).update(computed)  # as if they had been asked for already
-    return reference
 
 
-def _foreign_from(
-    found: Stored, training: TrainingSet, problem: Problem, draws: Draws
-) -> ForeignReference:
+def _moments_from(found: Stored, training: TrainingSet, problem: Problem) -> MomentReference:
     shrinkage = restored(found.content["shrinkage"])
-    return ForeignReference(
+    return MomentReference(
         training=training,
         problem=problem,
-        draws=draws,
-        recipe=None,
         moments=latent_from(found),
         source=found.content["source"],
         shrinkage=None if shrinkage is None else Shrinkage(*shrinkage),
@@ -172,40 +195,3 @@ def _posterior(
         return describe(training, problem, parameters, with_prefix("statistic", arrays) or None)
     except ImportError:
         return None
-
-
-def stored_columns(columns: Columns) -> Stored:
-    """Return names and scaling of inputs as plain values and arrays."""
-    scaling = columns.scaling
-    content = {
-        "feature_names": plain(columns.feature_names),
-        "named": columns.named,
-        "varying": plain(columns.varying),
-        "target_mean": scaling.target_mean,
-        "target_scale": scaling.target_scale,
-        "kind": columns.kind.value,
-        "classes": plain(columns.classes),
-    }
-    arrays = {
-        "input_mean": to_host(scaling.input_mean),
-        "input_scale": to_host(scaling.input_scale),
-    }
-    return Stored(content, arrays)
-
-
-def columns_from(found: Stored) -> Columns:
-    """Return the names and the scaling that were stored."""
-    content, arrays = found
-    return Columns(
-        feature_names=restored(content["feature_names"]),
-        named=content["named"],
-        varying=restored(content["varying"]),
-        scaling=Scaling(
-            arrays["input_mean"],
-            arrays["input_scale"],
-            content["target_mean"],
-            content["target_scale"],
-        ),
-        kind=content["kind"],
-        classes=restored(content["classes"]),
-    )

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gpproj.io.folder import read_folder, write_folder
+from gpproj.io.linear import linear_submodel_from, stored_linear_submodel
 from gpproj.io.path import path_from, stored_path
 from gpproj.io.reference import reference_from, stored_reference
 from gpproj.io.submodel import stored_submodel, submodel_from
 from gpproj.io.validation import stored_validation, validation_from
-from gpproj.projection import Submodel
-from gpproj.reference import Reference
+from gpproj.projection import LinearSubmodel, Submodel
+from gpproj.reference import GaussianProcessReference, MomentReference, Reference
 from gpproj.search import SearchPath
 from gpproj.store import Stored, StoreError
 from gpproj.validation import Validation
@@ -23,11 +24,19 @@ Saved: TypeAlias = Reference | SearchPath | Submodel | Validation
 FILES = {
     "Reference": ("reference",),
     "ForeignReference": ("reference",),
+    "LinearReference": ("reference",),
     "Submodel": ("submodel",),
+    "LinearSubmodel": ("submodel",),
     "SearchPath": ("reference", "path"),
     "Validation": ("reference", "path", "validation"),
 }
 """Files of each kind of folder."""
+
+NAMES: dict[type, str] = {
+    GaussianProcessReference: "Reference",
+    MomentReference: "ForeignReference",
+}
+"""Kinds that are not called what the class is: folders had these names before the classes."""
 
 
 def save(thing: Saved, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -43,7 +52,8 @@ def save(thing: Saved, folder: str | Path, *, overwrite: bool = False) -> None:
     """
     with np.errstate(all="ignore"):
         summary = repr(thing)
-    write_folder(Path(folder), type(thing).__name__, summary, _files(thing), overwrite)
+    kind = NAMES.get(type(thing), type(thing).__name__)
+    write_folder(Path(folder), kind, summary, _files(thing), overwrite)
 
 
 def load(folder: str | Path) -> Any:
@@ -95,6 +105,8 @@ def _files(thing: Saved) -> dict[str, Stored]:
     match thing:
         case Reference():
             return {"reference": stored_reference(thing)}
+        case LinearSubmodel():
+            return {"submodel": stored_linear_submodel(thing)}
         case Submodel():
             return {"submodel": stored_submodel(thing)}
         case SearchPath():
@@ -106,8 +118,10 @@ def _files(thing: Saved) -> dict[str, Stored]:
 def _thing(kind: str, files: dict[str, Stored]) -> Saved:
     if kind == "Submodel":
         return submodel_from(files["submodel"])
+    if kind == "LinearSubmodel":
+        return linear_submodel_from(files["submodel"])
     reference = reference_from(files["reference"])
-    if kind in ("Reference", "ForeignReference"):
+    if "path" not in files:
         return reference
     path = path_from(files["path"], reference)
     return path if kind == "SearchPath" else validation_from(files["validation"], path)

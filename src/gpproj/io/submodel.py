@@ -6,8 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from gpproj.io.columns import columns_from, stored_columns
 from gpproj.io.plain import plain, restored
-from gpproj.io.reference import columns_from, stored_columns
 from gpproj.linalg import to_host
 from gpproj.prediction import LatentPredictor
 from gpproj.projection import Submodel

@@ -11,7 +11,7 @@ from scipy.special import fdtrc, gammaincc
 
 from gpproj.likelihoods import Likelihood, NegativeBinomial
 from gpproj.linalg import Host, to_host
-from gpproj.prediction.mixtures import Predictive
+from gpproj.prediction.mixtures import Mixture
 
 NODES = np.linspace(-6.0, 6.0, 241)
 """Of the integral over the latent function, in standard deviations from its mean."""
@@ -34,7 +34,7 @@ class _Part(NamedTuple):
 
 
 def interval(
-    model: Predictive, X: Any, level: float = 0.95, exposure: Any = None
+    model: Mixture, X: Any, level: float = 0.95, exposure: Any = None
 ) -> tuple[Host, Host]:
     """Return the ends of an interval that holds new targets with a given probability.
 
@@ -61,7 +61,7 @@ def interval(
     return mean - reach, mean + reach
 
 
-def count_interval(model: Predictive, X: Any, exposure: Any, level: float) -> tuple[Host, Host]:
+def count_interval(model: Mixture, X: Any, exposure: Any, level: float) -> tuple[Host, Host]:
     """Return the ends of the central interval of new counts, `(m,)` each.
 
     The predictive distribution is a mixture over the components and over the latent function,

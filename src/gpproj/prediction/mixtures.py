@@ -129,11 +129,7 @@ class Component(NamedTuple):
 
 
 class Predictive(ABC):
-    """A model that predicts in the user's units: a reference or a submodel.
-
-    It is a mixture of Gaussian processes: one for each draw or cluster of the hyperparameters, and
-    often just one. They are asked one after the other, so that they need not be held at once.
-    """
+    """A model that predicts in the user's units: a reference or a submodel."""
 
     @property
     @abstractmethod
@@ -141,13 +137,6 @@ class Predictive(ABC):
         """Names and scaling of the inputs that the data had."""
 
     @abstractmethod
-    def _components(self) -> Iterable[Component]:
-        """Return the Gaussian processes; their weights sum to one."""
-
-    @abstractmethod
-    def _read(self, X: Any) -> Array:
-        """Read new inputs onto the model's scale, `(m, d)`."""
-
     def predict(self, X: Any) -> Prediction:
         """Predict the latent function: that of classes and counts on the scale of their link.
 
@@ -162,11 +151,8 @@ class Predictive(ABC):
         Prediction
             `mean` and `variance`, `(m,)`, in the user's units.
         """
-        X_new, scaling = self._read(X), self.columns.scaling
-        mean, variance = self._mixed(lambda one: one.predictor(X_new))
-        found = Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
-        return Prediction(*(returned(part, X) for part in found))
 
+    @abstractmethod
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included.
 
@@ -183,15 +169,8 @@ class Predictive(ABC):
             `mean` and `variance` of `y`, `(m,)`: of classes, the probability of the second one and
             its variance p (1 - p); of counts, the expected count.
         """
-        X_new = self._read(X)
-        offset = self._offset(exposure, int(X_new.shape[0]))
 
-        def respond(one: Component) -> Prediction:
-            return response_of(one.likelihood, one.predictor(X_new), offset)
-
-        found = self.columns.response(*self._mixed(respond))
-        return Prediction(*(returned(part, X) for part in found))
-
+    @abstractmethod
     def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
         """Return the log predictive density of each new target, `(m,)`.
 
@@ -208,6 +187,42 @@ class Predictive(ABC):
         -------
         array `(m,)`
         """
+
+
+class Mixture(Predictive):
+    """A mixture of Gaussian processes: one for each draw or cluster of the hyperparameters.
+
+    Often it is just one. They are asked one after the other, so that they need not be held at once.
+    """
+
+    @abstractmethod
+    def _components(self) -> Iterable[Component]:
+        """Return the Gaussian processes; their weights sum to one."""
+
+    @abstractmethod
+    def _read(self, X: Any) -> Array:
+        """Read new inputs onto the model's scale, `(m, d)`."""
+
+    def predict(self, X: Any) -> Prediction:
+        """Predict the latent function, as every `Predictive` does."""
+        X_new, scaling = self._read(X), self.columns.scaling
+        mean, variance = self._mixed(lambda one: one.predictor(X_new))
+        found = Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
+        return Prediction(*(returned(part, X) for part in found))
+
+    def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
+        """Predict the target, noise included, as every `Predictive` does."""
+        X_new = self._read(X)
+        offset = self._offset(exposure, int(X_new.shape[0]))
+
+        def respond(one: Component) -> Prediction:
+            return response_of(one.likelihood, one.predictor(X_new), offset)
+
+        found = self.columns.response(*self._mixed(respond))
+        return Prediction(*(returned(part, X) for part in found))
+
+    def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
+        """Return the log density of each new target, as every `Predictive` does."""
         X_new = self._read(X)
         target = new_target(self.columns, y, int(X_new.shape[0]))
         offset = self._offset(exposure, int(X_new.shape[0]))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import Family, family_of
-from gpproj.projection.linear import (
-    LinearSubmodel,
-    project_draws,
-    refuse_options,
-)
+from gpproj.projection.linear import LinearSubmodel, project_draws
+from gpproj.projection.linear_projector import LinearProjector
 from gpproj.projection.objective import (
     CRITERIA,
     OBJECTIVES,
@@ -19,35 +15,36 @@ from gpproj.projection.objective import (
     check_criterion,
     check_learn,
 )
-from gpproj.projection.problems import LEFT, problems_of, problems_of_reference
+from gpproj.projection.problems import LEFT
+from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
-from gpproj.projection.projector import Figures, Projection, Projector, Runner, mask_of
+from gpproj.projection.projections import Figures, Projection, mask_of
+from gpproj.projection.protocol import Candidates, Effort, Projector
 from gpproj.projection.submodel import Submodel
 
 __all__ = [
     "CRITERIA",
     "LEFT",
     "OBJECTIVES",
+    "Candidates",
     "Criterion",
     "CriterionName",
+    "Effort",
     "Family",
     "Figures",
     "Learn",
+    "LinearProjector",
     "LinearSubmodel",
     "Objective",
+    "ProcessProjector",
     "Projection",
     "Projector",
-    "Runner",
     "Submodel",
     "check_criterion",
     "check_learn",
     "family_of",
     "mask_of",
-    "problems_of",
-    "problems_of_reference",
     "project",
-    "project_clusters",
     "project_draws",
     "projector_of",
-    "refuse_options",
 ]

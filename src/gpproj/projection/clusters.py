@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gpproj.execute import run
 from gpproj.linalg import is_numpy, room_for
 from gpproj.projection.family import Family
-from gpproj.projection.projector import Projection, Projector
+from gpproj.projection.projections import Projection
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
 from gpproj.reference import (
     Clusters,
     Draws,
-    Reference,
     Share,
+    TargetReference,
     Targets,
     blocks_of,
     side_by_side,
 )
 
+if TYPE_CHECKING:
+    from gpproj.projection.process_projector import ProcessProjector
+
 
 def project_clusters(
-    reference: Reference,
-    projector: Projector,
+    reference: TargetReference,
+    projector: ProcessProjector,
     integrated: Projection,
     positions: tuple[int, ...],
     clusters: Clusters = None,
@@ -39,8 +42,8 @@ def project_clusters(
 
     Parameters
     ----------
-    reference : Reference
-    projector : Projector
+    reference : TargetReference
+    projector : ProcessProjector
         Of all draws at once.
     integrated : Projection
         Its projection. Every cluster starts from it, among others, and none ends worse.
@@ -64,10 +67,10 @@ class _Batch(NamedTuple):
     """Side by side, on a device."""
 
 
-_Batches: TypeAlias = "Sequence[Sequence[Draws]] | Sequence[_Batch]"
+_Batches: TypeAlias = "Sequence[Sequence[Draws | None]] | Sequence[_Batch]"
 
 
-def _batches(reference: Reference, clusters: Clusters) -> _Batches:
+def _batches(reference: TargetReference, clusters: Clusters) -> _Batches:
     """Return the clusters in batches: each by itself on the processor, as draws for the worker.
 
     On a device a batch that is the only one is kept for all submodels of the reference.
@@ -87,18 +90,18 @@ def _batches(reference: Reference, clusters: Clusters) -> _Batches:
     return [kept[len(draws)]]
 
 
-def _batch(reference: Reference, draws: Sequence[Draws]) -> _Batch:
+def _batch(reference: TargetReference, draws: Sequence[Draws | None]) -> _Batch:
     shares = tuple(reference.share(one) for one in draws)
     targets = side_by_side([share.target for share in shares]) if len(shares) > 1 else None
     return _Batch(shares, targets)
 
 
 def _parts(
-    reference: Reference,
-    projector: Projector,
+    reference: TargetReference,
+    projector: ProcessProjector,
     integrated: Projection,
     positions: tuple[int, ...],
-    clusters: Sequence[Draws] | _Batch,
+    clusters: Sequence[Draws | None] | _Batch,
 ) -> list[tuple[Projection, Part]]:
     """Project some clusters; the matrices of their targets are let go at once, unless kept."""
     batch = clusters if isinstance(clusters, _Batch) else _batch(reference, clusters)
@@ -112,7 +115,7 @@ def _parts(
 
 
 def _project(
-    reference: Reference, projector: Projector, integrated: Projection, batch: _Batch
+    reference: TargetReference, projector: ProcessProjector, integrated: Projection, batch: _Batch
 ) -> list[Projection]:
     mask = integrated.active
     if not mask.any():
@@ -134,7 +137,7 @@ def _project(
     ]
 
 
-def _own_family(reference: Reference, family: Family, share: Share) -> Family:
+def _own_family(reference: TargetReference, family: Family, share: Share) -> Family:
     """Return the family around a cluster's own values, where its submodels have such a kernel."""
     d = reference.training.d
     if family.known is None or reference.structure.structure(d) != family.kernel.structure(d):

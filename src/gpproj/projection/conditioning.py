@@ -18,7 +18,7 @@ from gpproj.linalg import Array, Host, like, namespace, to_host
 from gpproj.projection.dense import Conditioned as Lanewise
 from gpproj.projection.dense import conditioned
 from gpproj.projection.objective import Objective
-from gpproj.projection.projector import Projection
+from gpproj.projection.projections import Projection
 from gpproj.reference import LeftOut, Target, Targets
 
 

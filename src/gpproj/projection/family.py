@@ -26,7 +26,7 @@ from gpproj.priors import (
     prior_of,
     scales,
 )
-from gpproj.reference import Reference, values_for
+from gpproj.reference import TargetReference, values_for
 
 EXTRA_FLOOR = 1e-4
 """Smallest extra variance, in units of the nugget: none at all, for all that matters."""
@@ -152,13 +152,13 @@ class Family:
 
 
 def family_of(
-    reference: Reference, kernel: Kernel | None = None, prior: PriorLike = None
+    reference: TargetReference, kernel: Kernel | None = None, prior: PriorLike = None
 ) -> Family:
     """Return the family of a reference: submodels with its own kernel's structure, or another.
 
     Parameters
     ----------
-    reference : Reference
+    reference : TargetReference
     kernel : Kernel, optional
         Another structure.
     prior : {"weak", "reference", "log-uniform"}, mapping or None

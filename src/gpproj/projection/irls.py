@@ -82,13 +82,11 @@ def irls(link: Link, basis: Host, aim: Aim, start: Host) -> Fit:
     return Fit(eta, value, converged, taken)
 
 
-def best_start(
-    link: Link, basis: Host, offset: Host, aim: Aim, missing: Host, start: Host | None = None
-) -> Host:
-    """Return linear predictors to start from: for every draw the best of those there are.
+def best_start(link: Link, basis: Host, offset: Host, aim: Aim, missing: Host) -> Host:
+    """Return linear predictors to start from: for every draw the better of two.
 
-    They are weighted least squares at the reference's fit, the constant that is its weighted mean,
-    and what is given.
+    They are weighted least squares at the reference's fit, and the constant that is its weighted
+    mean.
 
     Parameters
     ----------
@@ -100,7 +98,6 @@ def best_start(
         Linear predictors of the reference, `(s, n)`.
     missing : array `(s, n)`
         What they have beyond the space of the basis, as far as is known.
-    start : array `(s, n)`, optional
     """
     own, level = aim.eta - missing, np.empty_like(missing)
     for some in blocks(len(missing), basis.size):
@@ -110,7 +107,7 @@ def best_start(
         own[some] += damped_solve(curvature, right[:, :, None])[:, :, 0] @ basis.T
         mean = np.average(aim.eta[some] - offset, axis=1, weights=weights)
         level[some] = offset + mean[:, None]
-    tried = [own, level] if start is None else [own, level, start]
+    tried = [own, level]
     values = np.stack([mean_divergence(link, aim, eta) for eta in tried])
     best: Host = np.stack(tried)[np.argmin(values, axis=0), np.arange(len(missing))]
     return best

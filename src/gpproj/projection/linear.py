@@ -14,14 +14,13 @@ of the draw itself: all inputs give the draw back, whatever their number and how
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpproj.kernels import Kernel
-from gpproj.linalg import Host, one_blas_thread, to_host
+from gpproj.linalg import Host, to_host
 from gpproj.projection.irls import best_start, irls
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import LinearDraws, LinearPredictive, LinearReference
@@ -72,6 +71,12 @@ class LinearSubmodel(LinearPredictive, Submodel):
         """How many draws the submodel is a mixture of."""
         return self.linear.count
 
+    def in_order(self, inputs: tuple[str, ...], problems: tuple[str, ...] = ()) -> LinearSubmodel:
+        """Return the same submodel with its inputs in another order, and what may be wrong."""
+        places = [self.inputs.index(name) for name in inputs]
+        linear = replace(self.linear, slopes=self.linear.slopes[:, places])
+        return replace(self, inputs=inputs, linear=linear, problems=problems)
+
     @property
     def _positions(self) -> list[int]:
         return list(self.columns.positions(self.inputs))
@@ -104,24 +109,8 @@ def with_intercept(X: Host) -> Host:
     return np.column_stack([np.ones(X.shape[0]), X])
 
 
-def project_linear(reference: LinearReference, inputs: Iterable[str | int]) -> LinearSubmodel:
-    """Return the projection of a linear reference onto inputs given by name or position."""
-    with one_blas_thread():
-        return project_draws(reference, reference.training.positions(inputs))
-
-
-def project_draws(
-    reference: LinearReference, positions: tuple[int, ...], start: Host | None = None
-) -> LinearSubmodel:
-    """Return the projection onto inputs given by position.
-
-    Parameters
-    ----------
-    reference : LinearReference
-    positions : tuple of int
-    start : array `(s, n)`, optional
-        Linear predictors, offset included, that iterations may start from.
-    """
+def project_draws(reference: LinearReference, positions: tuple[int, ...]) -> LinearSubmodel:
+    """Return the projection onto inputs given by position."""
     X, linear = to_host(reference.training.X), reference.linear
     chosen = list(positions)
     dropped = np.setdiff1d(np.arange(X.shape[1]), chosen)
@@ -138,7 +127,7 @@ def project_draws(
     else:
         offset = reference.training_offset
         aim = linear.link.aim(reference.training_values + offset)
-        begin = best_start(linear.link, basis.vectors, offset, aim, missing, start)
+        begin = best_start(linear.link, basis.vectors, offset, aim, missing)
         found = irls(linear.link, basis.vectors, aim, begin)
         change, errors = found.eta - (aim.eta - missing), found.divergence
         iterations, converged = found.iterations, bool(found.converged.all())

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from gpproj.projection.projector import Projection, Projector
+from gpproj.projection.projections import Projection
 from gpproj.reference import Target
+
+if TYPE_CHECKING:
+    from gpproj.projection.process_projector import ProcessProjector
 
 LEFT = 0.01
 """Share of the null model's error that the submodel on all inputs may leave."""
@@ -17,7 +22,7 @@ ALL_EXTRA = 0.95
 """Share of the reference's variance above which an extra variance takes all."""
 
 
-def problems_of_reference(projector: Projector) -> tuple[str, ...]:
+def problems_of_reference(projector: ProcessProjector) -> tuple[str, ...]:
     """Return what may be wrong with what all submodels are compared with; nothing for most."""
     target = projector.target
     left_out = target.left_out if isinstance(target, Target) else None
@@ -31,7 +36,7 @@ def problems_of_reference(projector: Projector) -> tuple[str, ...]:
 
 
 def problems_of(
-    projector: Projector,
+    projector: ProcessProjector,
     found: Projection,
     null_error: float | None = None,
     alone: bool = True,
@@ -40,7 +45,7 @@ def problems_of(
 
     Parameters
     ----------
-    projector : Projector
+    projector : ProcessProjector
     found : Projection
     null_error : float, optional
         Error of the null model, which is learned where it is needed when left out.

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import singledispatch
 from typing import Any
 
 from gpproj.execute import check_jobs
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection.clusters import project_clusters
-from gpproj.projection.family import family_of
-from gpproj.projection.linear import project_linear, refuse_options
-from gpproj.projection.objective import Learn, check_criterion, check_learn
-from gpproj.projection.problems import problems_of, problems_of_reference
-from gpproj.projection.projector import Projector, mask_of
+from gpproj.projection.linear import refuse_options
+from gpproj.projection.linear_projector import LinearProjector
+from gpproj.projection.objective import Learn, check_learn
+from gpproj.projection.process_projector import ProcessProjector
+from gpproj.projection.projections import mask_of
+from gpproj.projection.protocol import Projector
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
+from gpproj.reference import (
+    Clusters,
+    LinearReference,
+    Reference,
+    TargetReference,
+    check_clusters,
+)
 
 
 def project(
@@ -72,17 +79,16 @@ def project(
     check_learn(learn)
     check_clusters(clusters)
     check_jobs(n_jobs)
-    if isinstance(reference, LinearReference):
-        refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
-        return project_linear(reference, inputs)
     positions = reference.training.positions(inputs)
     with one_blas_thread():
         projector = projector_of(reference, learn, None, prior, kernel)
+        own = projector.clusters_of(clusters)
         found = projector.project([mask_of(positions, projector.d)], check=True)[0]
-        problems = (*problems_of_reference(projector), *problems_of(projector, found))
-        return project_clusters(reference, projector, found, positions, clusters, n_jobs, problems)
+        problems = (*projector.problems(), *projector.problems_of(found))
+        return projector.submodel(reference, found, positions, own, n_jobs, problems)
 
 
+@singledispatch
 def projector_of(
     reference: Reference,
     learn: Learn = "loo",
@@ -101,12 +107,33 @@ def projector_of(
     prior : {"auto", "weak", "reference", "log-uniform"}, mapping or None
     kernel : Kernel, optional
         Structure of the submodels' covariance; the reference's when left out.
+
+    Returns
+    -------
+    Projector
+        Of a linear reference one that has no such choices, and refuses them.
     """
-    objective = check_learn(learn)
-    named: Any = objective.prior if isinstance(prior, str) and prior == "auto" else prior
-    return Projector(
-        target=reference.target,
-        family=family_of(reference, kernel, named),
-        learn=objective,
-        criterion=check_criterion(criterion, objective),
-    )
+    raise TypeError(f"reference must be a gpproj.Reference, got {reference!r}")
+
+
+@projector_of.register(TargetReference)
+def _of_target(
+    reference: TargetReference,
+    learn: Learn = "loo",
+    criterion: Any = None,
+    prior: PriorLike = "auto",
+    kernel: Kernel | None = None,
+) -> Projector:
+    return ProcessProjector.made_for(reference, learn, criterion, prior, kernel)
+
+
+@projector_of.register(LinearReference)
+def _of_linear(
+    reference: LinearReference,
+    learn: Learn = "loo",
+    criterion: Any = None,
+    prior: PriorLike = "auto",
+    kernel: Kernel | None = None,
+) -> Projector:
+    refuse_options(learn=learn, criterion=criterion, prior=prior, kernel=kernel)
+    return LinearProjector(reference)

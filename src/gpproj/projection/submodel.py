@@ -14,14 +14,14 @@ from gpproj.inference import Problem
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, namespace
-from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
+from gpproj.prediction import Component, LatentPredictor, Mixture, noise_of
 from gpproj.projection.conditioning import (
     condition_on_data,
     conditioned_together,
     conditioning_rows,
 )
 from gpproj.projection.objective import Objective
-from gpproj.projection.projector import Figures, Projection
+from gpproj.projection.projections import Figures, Projection
 from gpproj.reference import Reference, Share, Targets
 
 
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Submodel(Predictive):
+class Submodel(Mixture):
     """A Gaussian process on some of the inputs that predicts as the reference does.
 
     Made by `gpproj.project` and by searches, not by hand. It keeps only what prediction needs.

@@ -17,7 +17,7 @@ from gpproj.optimise import Outcome
 from gpproj.priors import PriorLike
 from gpproj.recipes import Result, remembered
 from gpproj.reference.draws import Draws
-from gpproj.reference.model import Reference
+from gpproj.reference.process import GaussianProcessReference
 
 
 @remembered("X", "y", "exposure")
@@ -32,7 +32,7 @@ def condition(
     exposure: Any = None,
     nugget: float = NUGGET,
     device: str | None = None,
-) -> Result[Reference]:
+) -> Result[GaussianProcessReference]:
     """Condition a Gaussian process on data, at the hyperparameters that are given.
 
     Parameters
@@ -62,7 +62,7 @@ def condition(
 
     Returns
     -------
-    Reference
+    GaussianProcessReference
 
     Examples
     --------
@@ -161,9 +161,15 @@ def reference_of(
     parameters: Host,
     optimum: Outcome | None = None,
     prior: PriorLike = None,
-) -> Reference:
+) -> GaussianProcessReference:
     """Return the reference at one vector of log hyperparameters on the model's scale, `(p,)`."""
-    reference = Reference(training, problem, Draws.equal(parameters[None, :]), None, optimum, prior)
+    reference = GaussianProcessReference(
+        training=training,
+        problem=problem,
+        draws=Draws.equal(parameters[None, :]),
+        optimum=optimum,
+        prior=prior,
+    )
     _ = reference.latent  # a covariance that cannot be factorised says so here
     return reference
 

@@ -37,7 +37,7 @@ from gpproj.reference.conditioning import (
     reference_of,
     training_for,
 )
-from gpproj.reference.model import Reference
+from gpproj.reference.process import GaussianProcessReference
 
 WARM_UP = 30
 """Iterations that every start gets before the best ones go on."""
@@ -96,7 +96,7 @@ def fit(
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
     device: str | None = None,
-) -> Result[Reference]:
+) -> Result[GaussianProcessReference]:
     """Fit a Gaussian process: the most plausible hyperparameters, given data and a weak prior.
 
     Parameters
@@ -132,7 +132,7 @@ def fit(
 
     Returns
     -------
-    Reference
+    GaussianProcessReference
         `ref.optimum` tells how each start ended.
 
     Examples

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
 from gpproj.data.checks import finite
 from gpproj.data.frames import is_frame, read, read_columns
-from gpproj.inference import Conditioned, Latent, LeaveOneOut, Sites, method_of
-from gpproj.kernels import Constant, Kernel, Linear
+from gpproj.inference import Latent, LeaveOneOut, Sites
 from gpproj.linalg import DenseCovariance, Host, like, to_host
-from gpproj.reference.conditioning import problem_of, training_for
-from gpproj.reference.draws import Clusters, Draws, mean_sites, smoothed
+from gpproj.reference.base import Reference
+from gpproj.reference.conditioning import training_for
+from gpproj.reference.draws import smoothed
 from gpproj.reference.linear_draws import FAMILIES, LinearDraws, LinearPredictive
-from gpproj.reference.model import Reference
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Refit: TypeAlias = Callable[..., Reference]
 """From other data to a reference of the same kind."""
@@ -33,8 +30,8 @@ FEWEST = 25
 """Draws below which their weights say nothing about single observations."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LinearReference(LinearPredictive, Reference):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LinearReference(Reference, LinearPredictive):
     """A linear model on all inputs, known by posterior draws of its weights.
 
     Made by `gpproj.from_linear_draws` and `gpproj.sample_linear`, not by hand. It is projected
@@ -42,30 +39,38 @@ class LinearReference(LinearPredictive, Reference):
     `noise_draws` and all predictions are in the user's units.
     """
 
-    linear: LinearDraws = field(kw_only=True)
+    linear: LinearDraws
     """The draws, on the model's scale."""
-    source: str = field(kw_only=True)
+    source: str
     """The function that made it."""
+
+    measures: ClassVar[tuple[str, ...]] = ("kl", "variance", "permutation")
 
     @cached_property
     def latent(self) -> Latent:
         """Moments of the latent function at the training inputs over the draws, model's scale."""
-        problem, linear = self.problem, self.linear
-        values = self.training_values
+        linear, X, values = self.linear, self.training.X, self.training_values
         mean = linear.weights @ values
         away = np.sqrt(linear.weights)[:, None] * (values - mean)
-        sites = []
-        if linear.noise is None:
-            y, offset = problem.observed(linear.likelihood)[1:]
-            for f in values:
-                first, second, _ = linear.likelihood.derivatives(y, f + offset)
-                sites.append(Sites(-second, first - second * f))
         return Latent(
-            like(mean, problem.X),
-            DenseCovariance(like(away.T @ away, problem.X)),
+            like(mean, X),
+            DenseCovariance(like(away.T @ away, X)),
             linear.likelihood,
-            mean_sites(problem, linear.likelihood, sites, linear.weights),
+            self._sites(),
         )
+
+    def _sites(self) -> Sites:
+        """Return the Gaussian sites that stand for the likelihood, means over the draws."""
+        linear, y = self.linear, to_host(self.training.y)
+        if linear.noise is not None:
+            precision = np.full_like(y, 1.0 / linear.likelihood.unit(y))
+            return Sites(precision, precision * y)
+        precision, shift = np.zeros_like(y), np.zeros_like(y)
+        for weight, f in zip(linear.weights, self.training_values, strict=True):
+            first, second, _ = linear.likelihood.derivatives(y, f + self.training_offset)
+            precision -= weight * second
+            shift += weight * (first - second * f)
+        return Sites(precision, shift)
 
     @cached_property
     def training_values(self) -> Host:
@@ -116,69 +121,45 @@ class LinearReference(LinearPredictive, Reference):
         density = self.training.scaling.restore_log_density(density)
         return LeaveOneOut(*(like(part, self.training.X) for part in (mean, variance, density)))
 
-    def to(self, device: str) -> LinearReference:
-        """Not offered: linear models compute on the host."""
-        raise ValueError("a linear reference computes on the host; it is fast enough there")
-
     def refit(
         self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None
     ) -> LinearReference:
         """Return a reference of other data, made by the same recipe."""
-        if self.recipe is None:
-            raise ValueError(
-                f"this reference cannot be refitted, which folds need: {self.source} was called "
-                "without refit="
-            )
         found = super().refit(X, y, exposure, row_groups)
         if not isinstance(found, LinearReference):
             raise TypeError(f"refit must return a linear reference, as this one is; got {found!r}")
         return found
 
-    @property
-    def kernel(self) -> Kernel:
-        """Not known: an AttributeError."""
-        raise self._unknown("kernel")
+    def on_rows(self, rows: NDArray[np.intp]) -> Self:
+        """Return the reference of some of the rows alone, draws and scaling held."""
+        return self._with(self.training.take(rows), recipe=None)
 
     @property
-    def model_kernel(self) -> NoReturn:
-        """Not known: an AttributeError."""
-        raise self._unknown("kernel")
+    def count(self) -> int:
+        """How many draws there are."""
+        return self.linear.count
 
     @property
-    def known_parameters(self) -> None:
-        """Log parameters of the kernel: there is none."""
-        return None
+    def facts(self) -> tuple[Any, ...]:
+        """The draws, for a fingerprint."""
+        linear = self.linear
+        return linear.slopes, linear.intercept, linear.noise, linear.weights
 
     @property
-    def log_marginal_likelihood(self) -> float:
-        """Not known: an AttributeError."""
-        raise self._unknown("log marginal likelihood")
-
-    @property
-    def target(self) -> NoReturn:
-        """What projections of Gaussian processes are held to: an AttributeError."""
-        raise self._unknown("Gaussian process behind it")
-
-    @property
-    def _central(self) -> Conditioned:
-        raise self._unknown("Gaussian process behind it")
-
-    def ard_relevance(self) -> pd.Series[float]:
-        """Not known: an AttributeError."""
-        raise self._unknown(
-            'length-scales; see gpproj.leave_input_out, or gpproj.relevance with method="kl"'
-        )
-
-    def partition(self, clusters: Clusters) -> NoReturn:
-        """Draws of linear models are projected one by one: an AttributeError."""
-        raise self._unknown("clusters: every draw is projected by itself")
+    def usual_validation(self) -> Literal["loo", "kfold"]:
+        """K-fold where it can be refitted, with the search inside, at little cost."""
+        return "kfold" if self.recipe is not None else super().usual_validation
 
     @property
     def _positions(self) -> list[int]:
         return list(range(self.training.d))
 
-    def _unknown(self, what: str) -> AttributeError:
-        return AttributeError(f"a linear reference has no {what}")
+    @property
+    def _no_recipe(self) -> str:
+        return (
+            f"this reference cannot be refitted, which folds need: {self.source} was called "
+            "without refit="
+        )
 
     def __repr__(self) -> str:
         """Name the sizes and the family."""
@@ -280,13 +261,7 @@ def linear_reference(
     source : str
         The function that makes it.
     """
-    likelihood = linear.likelihood
-    logs = np.empty((linear.count, 0)) if linear.noise is None else np.log(linear.noise)[:, None]
-    parameters = np.column_stack([linear.slopes, linear.intercept, logs])
-    structure = Constant() + Linear()
-    problem = problem_of(training, structure, likelihood, method_of("auto", likelihood), 0.0)
-    draws = Draws(parameters, linear.weights)
-    reference = LinearReference(training, problem, draws, recipe, linear=linear, source=source)
+    reference = LinearReference(training=training, recipe=recipe, linear=linear, source=source)
     eta = reference.training_values + reference.training_offset
     if not np.all(np.isfinite(eta)):
         raise ValueError("weights are too large: the linear function overflows at X")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from gpproj.data import new_target
 from gpproj.kernels import Constant, Linear
 from gpproj.likelihoods import Bernoulli, Gaussian, Likelihood, Poisson
 from gpproj.linalg import Array, Host, like, to_host
-from gpproj.prediction import Component, LatentPredictor, Prediction, Predictive
+from gpproj.prediction import Component, LatentPredictor, Mixture, Prediction
 
 
 class Aim(NamedTuple):
@@ -203,7 +202,7 @@ class LinearDraws:
             return Prediction(centre, self.weights @ (variance + (mean - centre) ** 2))
 
 
-class LinearPredictive(Predictive):
+class LinearPredictive(Mixture):
     """A reference or a submodel that is a linear model, known by posterior draws.
 
     Public values are in the user's units: the latent function is `X @ weights[s] + intercept[s]`.
@@ -315,10 +314,6 @@ class LinearPredictive(Predictive):
         found = self.linear.log_density(to_host(rows), target, self._offset(exposure, m))
         return like(self.columns.scaling.restore_log_density(found), rows)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Not offered for linear models: their draws are all there is to keep."""
-        refuse_saving()
-
     @property
     def _input_scale(self) -> Host:
         return to_host(self.columns.scaling.input_scale)[self._positions]
@@ -348,11 +343,3 @@ class LinearPredictive(Predictive):
             )
             own = linear.likelihood if linear.noise is None else Gaussian(float(linear.noise[s]))
             yield Component(weight, predictor, own)
-
-
-def refuse_saving() -> NoReturn:
-    """Say that linear models cannot be saved, and what to do instead."""
-    raise TypeError(
-        "linear models, their paths and validations cannot be saved; keep the arrays weights, "
-        "intercept and noise_draws of the reference, and make it again by from_linear_draws"
-    )

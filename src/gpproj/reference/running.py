@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from gpproj.execute import elsewhere, run, together, workers_of
 from gpproj.linalg import is_numpy, room_for, same_stream
+from gpproj.reference.base import Reference
 from gpproj.reference.draws import Clusters
-from gpproj.reference.model import Reference
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,9 +39,11 @@ def run_where(
         That the work projects by themselves.
     """
     X, n = reference.training.X, reference.training.n
-    # Inducing points are of each reference: nothing of theirs goes into one batch.
-    if is_numpy(X) or reference.problem.inducing is not None or elsewhere(n_jobs):
+    if is_numpy(X) or elsewhere(n_jobs):
         return run(function, items, n_jobs, progress)
-    room = room_for(X) // (4 * n**2 * len(reference.partition(clusters)))
+    matrices = reference.matrices(clusters)
+    if matrices is None:
+        return run(function, items, n_jobs, progress)
+    room = room_for(X) // (4 * n**2 * matrices)
     at_once = max(room, workers_of(n_jobs))
     return together(function, items, n_jobs, progress, at_once=at_once, within=same_stream(X))

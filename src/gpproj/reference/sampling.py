@@ -29,7 +29,7 @@ from gpproj.reference.fitting import (
     with_moved_points,
 )
 from gpproj.reference.mcmc import need_mcmc
-from gpproj.reference.model import Reference
+from gpproj.reference.process import GaussianProcessReference
 from gpproj.reference.space import Space
 
 JITTER = 0.1
@@ -55,7 +55,7 @@ def sample(
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
     device: str | None = None,
-) -> Result[Reference]:
+) -> Result[GaussianProcessReference]:
     """Sample the posterior of the hyperparameters of a Gaussian process.
 
     The reference is the mixture of the processes at all draws. Projections are held to its first
@@ -97,7 +97,7 @@ def sample(
 
     Returns
     -------
-    Reference
+    GaussianProcessReference
         `ref.posterior` holds the draws as ArviZ data, in the user's units.
 
     Warns
@@ -152,7 +152,14 @@ def sample(
         "inference": sparse or inference,  # folds have fewer rows, and keep to the plan
     }
     flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
-    made = Reference(training, problem, flat, None, optimum, prior, posterior)
+    made = GaussianProcessReference(
+        training=training,
+        problem=problem,
+        draws=flat,
+        optimum=optimum,
+        prior=prior,
+        posterior=posterior,
+    )
     return Result(made, changed)
 
 

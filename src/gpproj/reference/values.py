@@ -13,7 +13,7 @@ from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host, one_blas_thread, to_host
 from gpproj.priors import scales
 from gpproj.reference.fitting import default_starts, maximise_posterior, rows_of
-from gpproj.reference.model import Reference
+from gpproj.reference.targeted import TargetReference
 
 ROWS = 500
 """Rows that are enough to see how fast a mean function varies along each input."""
@@ -31,7 +31,7 @@ class Values(NamedTuple):
     """`(d,)`."""
 
 
-def values_for(reference: Reference, structure: Kernel) -> Values:
+def values_for(reference: TargetReference, structure: Kernel) -> Values:
     """Return the values of a kernel that are closest to a reference.
 
     Its own, where it has such a kernel. Other references, known by their moments or draws, and
@@ -39,7 +39,7 @@ def values_for(reference: Reference, structure: Kernel) -> Values:
 
     Parameters
     ----------
-    reference : Reference
+    reference : TargetReference
     structure : Kernel
         Of submodels.
     """
@@ -53,7 +53,7 @@ def values_for(reference: Reference, structure: Kernel) -> Values:
     return Values(reference.fitted_values[name], np.asarray(reference.training.varying))
 
 
-def _fitted(reference: Reference, structure: Kernel) -> Host:
+def _fitted(reference: TargetReference, structure: Kernel) -> Host:
     """Return the most plausible values of a kernel for the reference's mean function."""
     mean = to_host(reference.target.latent_mean)
     X = to_host(reference.training.X)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gpproj.reference import GaussianProcessReference, Reference
 from gpproj.reference.diagnostics import RHAT, warn_of_trouble
 from gpproj.report.answer import apart, counted
 from gpproj.report.findings import Findings
@@ -167,7 +169,17 @@ def _of_search(found: Findings) -> Iterator[Remark]:
 
 
 def _of_reference(found: Findings) -> Iterator[Remark]:
-    reference = found.cv.reference
+    yield from _remarks(found.cv.reference)
+
+
+@singledispatch
+def _remarks(reference: Reference) -> Iterator[Remark]:
+    """Return what is to be said of how a reference was learned: nothing where it is not known."""
+    return iter(())
+
+
+@_remarks.register(GaussianProcessReference)
+def _of_process(reference: GaussianProcessReference) -> Iterator[Remark]:
     if (optimum := reference.optimum) is not None:
         best = int(np.argmin(optimum.value))
         starts = counted(len(optimum.value), "start")
@@ -203,7 +215,7 @@ def _of_weights(found: Findings) -> Iterator[Remark]:
     cv = found.cv
     if cv.k_hat is None:
         return
-    limit = worst_k(cv.reference.draws.count)
+    limit = worst_k(cv.reference.count)
     largest = float(np.max(cv.k_hat[np.unique(cv.scores.rows)]))
     if cv.refitted:
         yield Remark(

@@ -144,8 +144,7 @@ def page(
 def provenance(found: Findings, seed: int | None) -> dict[str, str]:
     """Return what was used, by name."""
     reference, path = found.cv.reference, found.cv.path
-    inducing = reference.problem.inducing
-    sampled = reference.draws.count > 1
+    inducing, sampled = reference.inducing, reference.count > 1
     names = f"learn={path.learn!r}, criterion={path.criterion!r}"
     clusters = "" if path.clusters is None else f", clusters={path.clusters!r}"
     left_out = "rows" if found.cv.method == "loo" else "folds"

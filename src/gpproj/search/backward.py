@@ -17,13 +17,11 @@ from gpproj.projection import (
     check_criterion,
     check_learn,
     projector_of,
-    refuse_options,
 )
 from gpproj.recipes import Result, remembered
-from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.forward import check_strategy
-from gpproj.search.growing import STRATEGIES, Strategy
-from gpproj.search.linear import linear_backward
+from gpproj.search.growing import Strategy, comparison
 from gpproj.search.path import SearchPath, Tried, ends, relative
 from gpproj.search.space import Space
 from gpproj.search.step import Step, compared, recorded, winner
@@ -83,23 +81,20 @@ def backward_search(
     if not 0 <= min_inputs <= len(units):
         raise ValueError(f"min_inputs must be from 0 to {len(units)}, got {min_inputs!r}")
     steps = len(units) - min_inputs
-    if isinstance(reference, LinearReference):
-        refuse_options(prior=prior, clusters=clusters, kernel=kernel)
-        refuse_options(learn=learn, criterion=criterion)
-        linear = linear_backward(reference, forced, units, steps, n_jobs, progress)
-        return Result(linear, {"groups": groups, "always": always})
     stay, removed, tried = list(range(len(units))), list[int](), list[Tried]()
     hopes = dict.fromkeys(stay, np.inf)
     display = Progress("backward search", steps, enabled=progress)
     with display, one_blas_thread(), same_workers(n_jobs):
         projector = projector_of(reference, learn, criterion, prior, kernel)
+        own_clusters = projector.clusters_of(clusters)
+        compare = comparison(strategy, projector, removing=True)
         space = Space(projector, forced, units, n_jobs)
         null, full = ends(projector)
         projections: list[Projection] = [full]
         for step in range(1, steps + 1):
             here = Step(space, frozenset(stay), projections[-1], removing=True)
             known = np.array([hopes[number] for number in stay])
-            found = compared(STRATEGIES[strategy], here, stay, known)
+            found = compared(compare, here, stay, known)
             tried += recorded(here, step, stay, found)
             for number, one in zip(stay, found, strict=True):
                 if one.evaluations:
@@ -121,6 +116,6 @@ def backward_search(
         always=(*forced, *(place for number in stay for place in units[number].positions)),
         tried=tuple(tried),
         better=(None,) * len(completed),
-        clusters=clusters,
+        clusters=own_clusters,
     )
     return Result(path, {"groups": groups, "always": always})

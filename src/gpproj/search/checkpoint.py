@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpproj import store
-from gpproj.linalg import to_host
 from gpproj.reference import Reference
 from gpproj.search.path import SearchPath
 from gpproj.search.record import path_of, record_of
@@ -19,20 +18,8 @@ def fingerprint(
     reference: Reference, space: Space, strategy: str, exchange: bool, floating: bool
 ) -> str:
     """Return a digest of the data and of the settings that decide a path."""
-    target, family = reference.target, space.projector.family
-    left_out = target.left_out
-    assert left_out is not None  # every reference predicts its own rows
     return store.digest(
-        to_host(target.X),
-        to_host(target.latent_mean),
-        to_host(target.latent_cov.diagonal()),
-        to_host(target.site_precision),
-        to_host(target.site_shift),
-        to_host(left_out.mean),
-        to_host(left_out.variance),
-        target.nugget,
-        space.projector.identity,
-        family.known,
+        *space.projector.facts,
         reference.feature_names,
         [strategy, exchange, floating],
         space.always,

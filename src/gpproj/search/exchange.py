@@ -16,6 +16,7 @@ import numpy as np
 from gpproj.linalg import Host
 from gpproj.projection import Projection
 from gpproj.search.space import Ledger, Members, Space
+from gpproj.search.step import Compare, Step, grow
 
 
 class Effort(NamedTuple):
@@ -103,6 +104,52 @@ def _round(
             ends = space.end(runners, arrived, (smaller.projection,))
             pairs = zip(arrived, ends, strict=True)
             tried += [Standing(own, ledger.add(own, end)) for own, end in pairs]
+    return min(tried, key=lambda one: one.projection.error, default=None)
+
+
+def exchanged_freely(
+    space: Space, ledger: Ledger, standing: Standing, compare: Compare, span: float
+) -> Standing:
+    """Return a set of the same size that no exchange makes better, where candidates cost nothing.
+
+    All units that are out are tried in the place of those that may leave.
+
+    Parameters
+    ----------
+    space : Space
+    ledger : Ledger
+    standing : Standing
+    compare : callable
+        How candidates are compared.
+    span : float
+        Distance from the null model's error to that of all inputs.
+    """
+    for _ in range(ROUNDS):
+        better = _free_round(space, ledger, standing, compare)
+        if better is None or better.projection.error > standing.projection.error - TOLERANCE * span:
+            return standing
+        standing = better
+    return standing
+
+
+def _free_round(
+    space: Space, ledger: Ledger, standing: Standing, compare: Compare
+) -> Standing | None:
+    out = [number for number in range(len(space.units)) if number not in standing.members]
+    effort = space.projector.effort
+    if not out or len(standing.members) < 2 or effort is None:
+        return None
+    sets = [standing.members - {number} for number in sorted(standing.members)]
+    unknown = [own for own in sets if own not in ledger]
+    for own, found in zip(unknown, space.project(unknown), strict=True):
+        ledger.add(own, found)
+    tried: list[Standing] = []
+    for smaller in sorted(sets, key=lambda own: ledger[own].error)[: effort.leaving]:
+        (left,) = standing.members - smaller
+        affordable = [one for one in out if space.units[one].cost <= space.units[left].cost]
+        grow(compare, ledger, Step(space, smaller, ledger[smaller]), affordable)
+        grown = (smaller | {number} for number in affordable)
+        tried += [Standing(own, ledger[own]) for own in grown if own in ledger]
     return min(tried, key=lambda one: one.projection.error, default=None)
 
 

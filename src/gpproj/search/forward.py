@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,13 +18,11 @@ from gpproj.projection import (
     check_criterion,
     check_learn,
     projector_of,
-    refuse_options,
 )
 from gpproj.recipes import Result, remembered
-from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.checkpoint import Checkpoint, fingerprint
 from gpproj.search.growing import STRATEGIES, Search, Strategy
-from gpproj.search.linear import linear_forward
 from gpproj.search.path import SearchPath
 from gpproj.search.race import evaluations_expected
 from gpproj.search.space import Space
@@ -128,9 +125,8 @@ def forward_search(
     Returns
     -------
     SearchPath
-        Of linear submodels if the reference is linear. Its searches take little time: `checkpoint`,
-        `prefilter`, `search_rows` and `extend` are not offered for it, and `learn`, `criterion`,
-        `prior`, `clusters` and `kernel` have no meaning.
+        Of linear submodels if the reference is linear; `learn`, `criterion`, `prior`, `clusters`
+        and `kernel` have no meaning then, and are refused.
 
     Examples
     --------
@@ -148,15 +144,6 @@ def forward_search(
     _check_fraction(stop_below)
     always, groups = tuple(always), held_groups(groups)
     forced, units = units_of(reference, groups, always, costs)
-    if isinstance(reference, LinearReference):
-        refuse_options(prior=prior, clusters=clusters, kernel=kernel, learn=learn)
-        refuse_options(checkpoint=checkpoint, prefilter=prefilter, extend=extend)
-        refuse_options(search_rows=search_rows, criterion=criterion)
-        steps = steps_of(max_inputs, len(units))
-        linear = linear_forward(
-            reference, forced, units, steps, strategy, stop_below, exchange, n_jobs, progress
-        )
-        return Result(linear, _changed(linear, groups, always))
     if prefilter is not None:
         units = prefiltered(reference, units, prefilter)
     steps = steps_of(max_inputs, len(units))
@@ -167,6 +154,7 @@ def forward_search(
         rows = rows_to_search(reference.training.n, search_rows, random_state)
         reference = reference.on_rows(rows)
     projector = projector_of(reference, learn, criterion, prior, kernel)
+    own_clusters = projector.clusters_of(clusters)
     space = Space(projector, forced, units, n_jobs)
     search = Search(reference, space, strategy, exchange=exchange, floating=floating)
     saved = None
@@ -191,7 +179,7 @@ def forward_search(
             full = projector_of(everything, learn, criterion, prior, kernel)
             path = on_all_rows(path, everything, full, n_jobs)
     after = None if extend is None else partial(_extending, extend.recipe)
-    return Result(replace(path, clusters=clusters), _changed(path, groups, always), after)
+    return Result(replace(path, clusters=own_clusters), _changed(path, groups, always), after)
 
 
 def _changed(path: SearchPath, groups: Any, always: Any) -> dict[str, Any]:
@@ -245,11 +233,7 @@ def _seconds_expected(
     path: SearchPath, units: Sequence[Unit], steps: int, strategy: str, exchange: bool
 ) -> float:
     """Return the time that one worker will take, from one measured evaluation."""
-    start, projector = path.projections[-1], path.projector
-    held = projector.learn.compared_with(projector.target)
-    began = time.perf_counter()
-    projector.learn.value(held, start.kernel, start.parameters[None], start.active[None])
-    seconds = time.perf_counter() - began
+    seconds = path.projector.seconds(path.projections[-1])
     count = 0
     for taken in range(len(path.units), steps):
         left = len(units) - taken

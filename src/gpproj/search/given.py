@@ -17,11 +17,9 @@ from gpproj.projection import (
     check_criterion,
     check_learn,
     projector_of,
-    refuse_options,
 )
 from gpproj.recipes import Result, remembered
-from gpproj.reference import Clusters, LinearReference, Reference, check_clusters
-from gpproj.search.linear import linear_path
+from gpproj.reference import Clusters, Reference, check_clusters
 from gpproj.search.path import SearchPath, Subset, ends
 from gpproj.search.rivals import learned
 from gpproj.search.space import Ledger, Space
@@ -80,14 +78,10 @@ def project_path(
     positions = reference.training.positions(named)
     positions = positions[: steps_of(max_inputs, len(positions))]
     units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
-    if isinstance(reference, LinearReference):
-        refuse_options(learn=learn, prior=prior, clusters=clusters, kernel=kernel)
-        refuse_options(criterion=criterion)
-        linear = linear_path(reference, units)
-        return Result(linear, _changed(order, linear))
     projector = projector_of(reference, learn, criterion, prior, kernel)
+    own = projector.clusters_of(clusters)
     path = _along(reference, projector, units, ())
-    return Result(replace(path, clusters=clusters), _changed(order, path))
+    return Result(replace(path, clusters=own), _changed(order, path))
 
 
 def _changed(order: Any, path: SearchPath) -> dict[str, Any]:
@@ -100,10 +94,7 @@ def _changed(order: Any, path: SearchPath) -> dict[str, Any]:
 
 def path_along(reference: Reference, path: SearchPath) -> SearchPath:
     """Return the submodels of another reference on the same inputs as those of a path."""
-    old = path.projector
-    projector = projector_of(
-        reference, path.learn, path.criterion, old.family.prior, old.family.kernel
-    )
+    projector = path.projector.of(reference)
     found = _along(reference, projector, path.units, path.always)
     better = list[Subset | None]()
     for own, nested in zip(path.better, found.projections, strict=False):

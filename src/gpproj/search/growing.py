@@ -9,14 +9,24 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from gpproj.linalg import Host
-from gpproj.projection import Projection
+from gpproj.projection import Projection, Projector
 from gpproj.reference import Reference
-from gpproj.search.exchange import Standing, exchanged
+from gpproj.search.exchange import Standing, exchanged, exchanged_freely
 from gpproj.search.path import SearchPath, Subset, ends
 from gpproj.search.race import race
 from gpproj.search.rivals import along_orders, eliminated, relevances
 from gpproj.search.space import Ledger, Members, Space
-from gpproj.search.step import Compare, Step, compared, exhaust, recorded, winner, worth
+from gpproj.search.step import (
+    Compare,
+    Step,
+    compared,
+    exhaust,
+    grow,
+    keep,
+    recorded,
+    winner,
+    worth,
+)
 from gpproj.search.units import Unit, no_dearer
 
 Strategy: TypeAlias = Literal["race", "exhaustive"]
@@ -62,7 +72,8 @@ class Search:
         floating: bool = False,
     ) -> None:
         self.reference, self.space = reference, space
-        self._compare = STRATEGIES[strategy]
+        self._compare = comparison(strategy, space.projector)
+        self._quick = space.projector.effort is not None
         self._exchange, self._floating = exchange, floating
         self._rankings: list[Host] | None = None
         self._full: Projection | None = None
@@ -94,9 +105,7 @@ class Search:
         step = Step(space, base, path.projections[-1], float(path.relative_errors[-1]))
         ledger = self._ledger(path)
         found = compared(self._compare, step, left, _hopes(path, space, left))
-        for number, one in zip(left, found, strict=True):
-            if one.projection is not None:
-                ledger.add(step.members(number), one.projection)
+        keep(ledger, step, left, found)
         best, _ = winner(step, left, found)
         members = step.members(left[best])
         chosen = ledger[members]
@@ -111,6 +120,8 @@ class Search:
         )
         if self._exchange:
             grown = self._with_better(grown, ledger)
+        if self._quick:  # another search has them again at once
+            return grown
         others = (own for own in ledger.of_size(size) if own[0] != members)
         pool = tuple(Subset(self._units(own), one) for own, one in others)
         return replace(grown, pool=pool)
@@ -129,8 +140,10 @@ class Search:
     def _with_better(self, path: SearchPath, ledger: Ledger) -> SearchPath:
         """Return the path with the best set of its last size, and of the size before."""
         size, span = len(path.units), path.null_error - path.full_error
-        if span <= 0.0 or path.relative_errors[-1] < SETTLED:
+        if span <= 0.0 or path.relative_errors[-1] < (0.0 if self._quick else SETTLED):
             return self._carried(path)
+        if self._quick:
+            return self._with_all_tried(path, ledger, span)
         promises = _promises(path, self.space)
         along_orders(self.space, ledger, self._relevances(), size, path.projections[0])
         if size in self._elimination():
@@ -140,6 +153,26 @@ class Search:
         rankings = [promises, *self._relevances()]
         best = exchanged(self.space, ledger, best, rankings, span)
         return self._floated(self._kept(path, size, best), ledger, promises)
+
+    def _with_all_tried(self, path: SearchPath, ledger: Ledger, span: float) -> SearchPath:
+        """Return the path with the best set of its last size, where candidates cost nothing.
+
+        Every unit is tried beside the best set of the size before, and in all exchanges; orders of
+        other measures would find nothing that these do not.
+        """
+        size, before = len(path.units), path.better[-2]
+        if before is not None:
+            base = self._members(before.units)
+            step = Step(self.space, base, before.projection)
+            wanted = [
+                number
+                for number, unit in enumerate(self.space.units)
+                if number not in base and no_dearer((*before.units, unit), path.units)
+            ]
+            grow(self._compare, ledger, step, wanted)
+        (best,) = self._best(path, ledger, size)
+        best = exchanged_freely(self.space, ledger, best, self._compare, span)
+        return self._kept(path, size, best)
 
     def _carried(self, path: SearchPath) -> SearchPath:
         """Return the path with the best set before and one unit more, if that is better.
@@ -179,10 +212,7 @@ class Search:
         orders = [left[np.argsort(slopes[left])], left[np.argsort(-promises[left])]]
         wanted = list(dict.fromkeys(np.stack(orders, axis=1).ravel().tolist()))[:FOLLOWED]
         step = Step(self.space, base, before.projection, float(path.relative_errors[-1]))
-        found = race(step, wanted, np.full(len(wanted), np.inf))
-        for number, one in zip(wanted, found, strict=True):
-            if one.projection is not None:
-                ledger.add(step.members(number), one.projection)
+        keep(ledger, step, wanted, race(step, wanted, np.full(len(wanted), np.inf)))
 
     def _floated(self, path: SearchPath, ledger: Ledger, promises: Host) -> SearchPath:
         """Return the path with a better set of the size before, if leaving one out showed it."""
@@ -216,6 +246,18 @@ class Search:
 
     def _units(self, members: Members) -> tuple[Unit, ...]:
         return tuple(self.space.units[number] for number in sorted(members))
+
+
+def comparison(strategy: Strategy, projector: Projector, *, removing: bool = False) -> Compare:
+    """Return how the candidates of a step are compared.
+
+    There is no race where they are at their optima as soon as they are begun, as all are in closed
+    form, and linear submodels without one of their units.
+    """
+    effort = projector.effort
+    if effort is not None and (removing or effort.closed_form):
+        return exhaust
+    return STRATEGIES[strategy]
 
 
 def _hopes(path: SearchPath, space: Space, numbers: Sequence[int]) -> Host:

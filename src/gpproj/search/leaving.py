@@ -17,10 +17,8 @@ from gpproj.projection import (
     check_learn,
     mask_of,
     projector_of,
-    refuse_options,
 )
-from gpproj.reference import LinearReference, Reference, run_where
-from gpproj.search.linear import linear_leave_out
+from gpproj.reference import Reference, run_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,19 +92,15 @@ def leave_input_out(
     """
     import pandas as pd
 
-    measure = check_criterion(criterion, check_learn(learn))
+    check_criterion(criterion, check_learn(learn))
     if not isinstance(reference, Reference):
         own = partial(leave_input_out, learn=learn, criterion=criterion, prior=prior, kernel=kernel)
         return _of_several(_references(reference), own, n_jobs)
-    name = "projection_error"
-    if isinstance(reference, LinearReference):
-        refuse_options(learn=learn, criterion=criterion, prior=prior, kernel=kernel)
-        errors = linear_leave_out(reference, n_jobs)
-    else:
-        projector, name = projector_of(reference, learn, criterion, prior, kernel), measure.name
-        work = partial(_errors, projector)
-        errors = run_in_batches(work, _remaining(reference), n_jobs, alike=False)
-    return pd.Series(errors, index=list(reference.feature_names), name=name)
+    projector = projector_of(reference, learn, criterion, prior, kernel)
+    work = partial(_errors, projector)
+    errors = run_in_batches(work, _remaining(reference), n_jobs, alike=False)
+    names = list(reference.feature_names)
+    return pd.Series(errors, index=names, name=projector.criterion.name)
 
 
 def _errors(projector: Projector, subsets: Sequence[tuple[int, ...]]) -> list[float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -15,16 +15,12 @@ from gpproj.linalg import Host, one_blas_thread
 from gpproj.projection import (
     LEFT,
     CriterionName,
-    Figures,
     Learn,
     Projection,
     Projector,
     Submodel,
-    problems_of,
-    problems_of_reference,
-    project_clusters,
 )
-from gpproj.reference import Clusters, Reference, check_clusters
+from gpproj.reference import Clusters, GaussianProcessReference, Reference
 from gpproj.search.units import Unit
 
 if TYPE_CHECKING:
@@ -213,8 +209,7 @@ class SearchPath:
         Submodel
         """
         subset = self.best_subset(size) if best else self.nested_subset(size)
-        check_clusters(clusters)
-        return self.on_subset(subset, clusters, n_jobs)
+        return self.on_subset(subset, self.projector.clusters_of(clusters), n_jobs)
 
     def on_subset(self, subset: Subset, clusters: Clusters, n_jobs: int | None = 1) -> Submodel:
         """Return the submodel on a set of units that was learned."""
@@ -225,15 +220,15 @@ class SearchPath:
             positions = (*self.always, *entered)
             problems = self._problems_of(found)
             with one_blas_thread():
-                self._submodels[key] = project_clusters(
-                    self.reference, self.projector, found, positions, clusters, n_jobs, problems
+                self._submodels[key] = self.projector.submodel(
+                    self.reference, found, positions, clusters, n_jobs, problems
                 )
         return self._submodels[key]
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
         """What may be wrong with the path, in sentences; empty if nothing was seen."""
-        said = list(problems_of_reference(self.projector))
+        said = list(self.projector.problems())
         rises = [
             size for size, rise in enumerate(np.diff(self.relative_errors), start=1) if rise > RISEN
         ]
@@ -260,7 +255,7 @@ class SearchPath:
         return tuple(said)
 
     def _problems_of(self, found: Projection, alone: bool = True) -> tuple[str, ...]:
-        return problems_of(self.projector, found, self.null_error, alone)
+        return self.projector.problems_of(found, self.null_error, alone)
 
     def _steps(self, size: int) -> int:
         """Return a number of steps that was taken, or say which ones were."""
@@ -290,17 +285,13 @@ class SearchPath:
         clusters : int, "draws" or None
             As for `gpproj.project`. A validation of the path goes by such submodels.
         """
-        check_clusters(clusters)
-        return replace(self, clusters=clusters)
+        own = self.projector.clusters_of(clusters)
+        return self if own == self.clusters else replace(self, clusters=own)
 
     def to(self, device: str) -> SearchPath:
         """Return the same path with its reference on a device: clusters are projected there."""
-        reference = self.reference.to(device)
-        return replace(
-            self,
-            reference=reference,
-            projector=replace(self.projector, target=reference.target),
-        )
+        reference = cast(GaussianProcessReference, self.reference).to(device)
+        return replace(self, reference=reference, projector=self.projector.at(reference))
 
     @property
     def nested(self) -> SearchPath:
@@ -322,13 +313,14 @@ class SearchPath:
             Indexed by size: the input added, the error and the relative error, the inputs of the
             best set of that size and its relative error, all divergences, the extra standard
             deviation in units of the target, and whether the optimisation converged. The column of
-            `criterion` is what `error` repeats. After a search on some of the rows, the relative
-            error there stands beside the one of all rows: where they differ, more rows are needed.
+            `criterion` is what `error` repeats. Paths of linear submodels have no other divergence,
+            and with Gaussian noise its standard deviation instead of the extra one. After a search
+            on some of the rows, the relative error there stands beside the one of all rows: where
+            they differ, more rows are needed.
         """
         import pandas as pd
 
-        unit = self.reference.training.scaling.target_scale
-        extra = [np.exp(0.5 * found.parameters[-1]) * unit for found in self.projections]
+        unit = float(self.reference.training.scaling.target_scale)
         best = relative(self.best_errors, self.null_error, self.full_error)
         table = {
             "input": ["", *self.order],
@@ -337,19 +329,10 @@ class SearchPath:
             **({} if self.searched is None else {"searched": self.searched.relative_errors}),
             "best_inputs": [", ".join(self.best_inputs(size)) for size in range(len(self))],
             "best_relative_error": best,
-            **{
-                name: [getattr(self._figures(found), name) for found in self.projections]
-                for name in Figures._fields
-            },
-            "extra_sd": extra,
+            **self.projector.columns(self.projections, unit),
             "converged": [found.converged for found in self.projections],
         }
         return pd.DataFrame(table, index=pd.RangeIndex(len(self), name="size"))
-
-    def _figures(self, found: Projection) -> Figures:
-        figures = found.figures or self.projector.completed(found).figures
-        assert figures is not None  # it was just completed
-        return figures
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the relative error against the size; see `gpproj.plots.error_curve`."""

@@ -28,6 +28,10 @@ POLISH = 200
 NOTHING_LEFT = 1e-4
 """An objective (in nats) below which there is no race: all is explained."""
 
+ARRIVE, OF = 3, 10
+"""Candidates that are optimised to convergence, at least, where beginning costs next to nothing;
+one of so many if that is more."""
+
 
 class Heats(NamedTuple):
     """How many candidates run how far."""
@@ -77,6 +81,16 @@ def heats_of(inputs: int, left: float, units: int) -> Heats:
     return Heats(start, go_on, arrive)
 
 
+def quick_heats(units: int) -> Heats:
+    """Return the plan of a race where beginning costs next to nothing: everybody starts.
+
+    >>> quick_heats(50)
+    Heats(start=50, go_on=5, arrive=5)
+    """
+    arrive = min(max(ARRIVE, -(-units // OF)), units)
+    return Heats(units, arrive, arrive)
+
+
 def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
     """Optimise the promising candidates a little, fewer further, the best to convergence.
 
@@ -100,10 +114,14 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
     """
     space, parent = step.space, step.parent
     found = [Candidate(parent.error, 0, None) for _ in candidates]
-    heats = heats_of(int(parent.inputs.sum()), step.left, len(candidates))
+    if space.projector.effort is None:
+        heats = heats_of(int(parent.inputs.sum()), step.left, len(candidates))
+        settled = not step.removing and parent.value < NOTHING_LEFT
+    else:
+        heats, settled = quick_heats(len(candidates)), False
     everybody = np.isinf(hopes).all()  # nothing is known yet
     running = _ranked(step, candidates, hopes)[: None if everybody else heats.start]
-    if not step.removing and parent.value < NOTHING_LEFT:
+    if settled:
         first = running[0]
         own = step.members(candidates[first])
         adopted = parent._replace(inputs=space.asked(own), evaluations=0)

@@ -69,14 +69,12 @@ def path_of(
         Those that entered, and maybe others.
     """
     content, arrays = record
-    kernel = projector.family.kernel
-    structures = {False: kernel, True: kernel.without_inputs()}
     known = {unit.name: unit for unit in units}
 
     def projection(place: str, plain: dict[str, Any]) -> Projection:
         figures = plain["figures"]
         return Projection(
-            kernel=structures[plain["null"]],
+            kernel=projector.kernel_of(own=not plain["null"]),
             parameters=arrays[f"parameters_{place}"],
             inputs=arrays[f"inputs_{place}"].astype(np.bool_),
             active=arrays[f"active_{place}"].astype(np.bool_),

@@ -6,13 +6,13 @@ Their sets are candidates of every search, learned as its own are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from gpproj.linalg import Host
-from gpproj.projection import Projection
-from gpproj.reference import Draws, ForeignReference, Reference
+from gpproj.projection import ProcessProjector, Projection
+from gpproj.reference import Reference
 from gpproj.search.space import Ledger, Members, Space
 from gpproj.sensitivity import relevance
 
@@ -31,22 +31,14 @@ def relevances(reference: Reference, space: Space) -> list[Host]:
     References with posterior draws are asked at the centre of these. Those that are known by their
     moments alone have no measure but the length-scales that were fitted to their mean.
     """
-    family = space.projector.family
-    if isinstance(reference, ForeignReference):
-        assert family.known is not None  # every reference has values for submodels
-        scales = [
-            float(np.min(family.known[family.owner[:-1] == j], initial=np.inf))
-            for j in range(space.projector.d)
-        ]
-        found = [np.exp(-np.array(scales)) * family.units.inputs]
-    else:
-        if reference.draws.count > 1:
-            centre = Draws.equal(reference.draws.centre[None, :])
-            reference = replace(reference, draws=centre, posterior=None)
-        found = [
-            relevance(reference, method, random_state=0).to_numpy(dtype=np.float64)
-            for method in METHODS
-        ]
+    centre = reference.centred()
+    found = [
+        relevance(centre, method, random_state=0).to_numpy(dtype=np.float64)
+        for method in METHODS
+        if method in reference.measures
+    ]
+    if not found:
+        found = [cast(ProcessProjector, space.projector).known_relevance()]
     return [
         np.array([max(values[list(unit.positions)]) / unit.cost for unit in space.units])
         for values in found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.projection import Projection, Projector, Runner, mask_of
+from gpproj.projection import Candidates, Projection, Projector, mask_of
 from gpproj.search.units import Unit
 
 Members: TypeAlias = frozenset[int]
@@ -46,7 +46,7 @@ class Space:
     def mask(self, members: Iterable[int]) -> NDArray[np.bool_]:
         """Return the inputs of a set that can be used, `(d,)`: constant ones never are."""
         mask = self.asked(members)
-        mask &= self.projector.family.varying
+        mask &= self.projector.varying
         return mask
 
     def costs(self, numbers: Iterable[int]) -> Host:
@@ -55,7 +55,7 @@ class Space:
 
     def slopes(self, known: Projection) -> Host:
         """Return the slope of the objective as each unit enters, per cost, `(units,)`."""
-        slopes = self.projector.slopes(known)
+        slopes = self.projector.hints(known)
         return np.array([slopes[list(unit.positions)].sum() / unit.cost for unit in self.units])
 
     def begin(
@@ -65,7 +65,7 @@ class Space:
         iterations: int,
         *,
         near: bool = False,
-    ) -> list[Runner]:
+    ) -> list[Candidates]:
         """Begin several sets from the same known submodels, and run them a little.
 
         Parameters
@@ -76,24 +76,25 @@ class Space:
         near : bool
             Not from the reference's own values too.
         """
-        work = partial(self._begin, tuple(known), iterations, near)
-        return run_in_batches(work, list(sets), self.n_jobs)
+        begin = self.projector.begin
+        work = partial(begin, known=tuple(known), iterations=iterations, near=near)
+        # What costs next to nothing is not worth a worker.
+        n_jobs = self.n_jobs if self.projector.effort is None else 1
+        return run_in_batches(work, [self.mask(own) for own in sets], n_jobs)
 
-    def _begin(
-        self, known: Sequence[Projection], iterations: int, near: bool, sets: Sequence[Members]
-    ) -> list[Runner]:
-        projector = self.projector.loosely
-        starts = [projector.short_starts(self.mask(own), known, near=near) for own in sets]
-        return projector.advance(iterations, projector.begin(starts))
-
-    def advance(self, runners: Sequence[Runner], iterations: int) -> list[Runner]:
+    def advance(self, runners: Sequence[Candidates], iterations: int) -> list[Candidates]:
         """Run on."""
-        work = partial(self.projector.loosely.advance, iterations)
+        work = partial(self.projector.advance, iterations=iterations)
         return run_in_batches(work, runners, self.n_jobs)
+
+    def project(self, sets: Sequence[Members]) -> list[Projection]:
+        """Project onto several sets, each by itself."""
+        masks = [self.asked(own) for own in sets]
+        return run_in_batches(self.projector.project, masks, self.n_jobs, alike=False)
 
     def end(
         self,
-        runners: Sequence[Runner],
+        runners: Sequence[Candidates],
         sets: Sequence[Members],
         smaller: Iterable[Projection] = (),
     ) -> list[Projection]:
@@ -106,8 +107,8 @@ class Space:
             for one, own in zip(found, sets, strict=True)
         ]
 
-    def _end(self, pairs: Sequence[tuple[Runner, Members]]) -> list[Projection]:
-        return self.projector.loosely.end(
+    def _end(self, pairs: Sequence[tuple[Candidates, Members]]) -> list[Projection]:
+        return self.projector.finish(
             [runner for runner, _ in pairs], [self.mask(own) for _, own in pairs]
         )
 

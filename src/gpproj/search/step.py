@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from gpproj.linalg import Host
-from gpproj.projection import Projection, Runner
+from gpproj.projection import Candidates, Projection
 from gpproj.search.path import Tried
-from gpproj.search.space import Members, Space
+from gpproj.search.space import Ledger, Members, Space
 
 HALVING = ((8, 2), (16, 2))
 """Iterations of every candidate of an exhaustive step, and the starts that then run on."""
@@ -40,7 +40,7 @@ class Step(NamedTuple):
         """Return the set that a unit makes by entering or leaving."""
         return self.base - {unit} if self.removing else self.base | {unit}
 
-    def end(self, runners: Sequence[Runner], sets: Sequence[Members]) -> list[Projection]:
+    def end(self, runners: Sequence[Candidates], sets: Sequence[Members]) -> list[Projection]:
         """Run candidates to convergence; a unit that enters makes nothing worse."""
         return self.space.end(runners, sets, () if self.removing else (self.parent,))
 
@@ -94,11 +94,27 @@ def compared(
 def exhaust(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
     """Optimise every candidate to convergence, as in the paper; parameters as for `race`."""
     sets = [step.members(number) for number in candidates]
+    if step.removing and step.space.projector.effort is not None:
+        return [Candidate(one.error, one.evaluations, one) for one in step.space.project(sets)]
     runners = step.space.begin(sets, step.known, HALVING[0][0])
     runners = [runner.narrowed(HALVING[0][1]) for runner in runners]
     runners = step.space.advance(runners, HALVING[1][0])
     runners = [runner.narrowed(HALVING[1][1]) for runner in runners]
     return [Candidate(one.error, one.evaluations, one) for one in step.end(runners, sets)]
+
+
+def keep(ledger: Ledger, step: Step, units: Sequence[int], found: Sequence[Candidate]) -> None:
+    """Keep the submodels of candidates that were optimised to the end."""
+    for number, one in zip(units, found, strict=True):
+        if one.projection is not None:
+            ledger.add(step.members(number), one.projection)
+
+
+def grow(compare: Compare, ledger: Ledger, step: Step, units: Sequence[int]) -> None:
+    """Compare units that may enter, and keep their submodels; what is known is not learned anew."""
+    new = [number for number in units if step.members(number) not in ledger]
+    if new:
+        keep(ledger, step, new, compared(compare, step, new, np.full(len(new), np.inf)))
 
 
 def worth(falls: Host, costs: Host) -> Host:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def on_all_rows(
     moved = dict(
         zip(
             map(id, wanted),
-            run(partial(_moved, projector, null), wanted, n_jobs),
+            run(projector.moved, wanted, n_jobs),
             strict=True,
         )
     )
@@ -85,16 +84,5 @@ def on_all_rows(
             one and Subset(one.units, projector.completed(one.projection)) for one in better
         ),
         pool=(),
-        searched=Searched(
-            int(path.reference.target.latent_mean.shape[0]), tuple(path.relative_errors.tolist())
-        ),
+        searched=Searched(path.reference.training.n, tuple(path.relative_errors.tolist())),
     )
-
-
-def _moved(projector: Projector, null: Projection, known: Projection) -> Projection:
-    """Return the projection on all rows, from the optimum on some."""
-    mask = known.inputs & projector.family.varying
-    if not mask.any():
-        return null._replace(inputs=known.inputs)
-    starts = projector.short_starts(mask, [known])
-    return projector.solve([mask], [starts])[0]._replace(inputs=known.inputs)

@@ -34,8 +34,7 @@ def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
     return store.digest(
         to_host(reference.training.X),
         to_host(reference.training.y),
-        reference.draws.parameters,
-        reference.draws.weights,
+        *reference.facts,
         reference.feature_names,
         path.projector.identity,
         path.errors,

@@ -35,7 +35,7 @@ from gpproj.inference import (
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
 from gpproj.priors import Bounds, scales
-from gpproj.reference import Reference, Target
+from gpproj.reference import GaussianProcessReference, Target
 from gpproj.reference.draws import (
     Draws,
     mean_likelihood,
@@ -66,7 +66,7 @@ class Left(NamedTuple):
 class Leaver(ABC):
     """Leaves single observations out of a reference."""
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: GaussianProcessReference) -> None:
         self.reference = reference
         self.problem = reference.problem
         self.y: Host = to_host(reference.training.y)
@@ -117,7 +117,7 @@ class Leaver(ABC):
 class PointLeaver(Leaver):
     """Of a reference with one vector of hyperparameters."""
 
-    def __init__(self, reference: Reference, held: bool) -> None:
+    def __init__(self, reference: GaussianProcessReference, held: bool) -> None:
         super().__init__(reference)
         self.held = held or reference.optimum is None  # values that were given are not learned
         self.centre = reference.draws.parameters[0]
@@ -204,7 +204,7 @@ class SampledLeaver(Leaver):
     Pareto-smoothed.
     """
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: GaussianProcessReference) -> None:
         super().__init__(reference)
         latents, found = [], []
         for parameters in reference.draws.parameters:

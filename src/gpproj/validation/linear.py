@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,26 @@ from gpproj.projection.irls import leverages
 from gpproj.projection.linear import basis_of, with_intercept
 from gpproj.reference import LinearReference
 from gpproj.search import SearchPath
-from gpproj.validation.loo import LooResult, of_both, warn_of_weights, with_refits, worst_k
+from gpproj.validation.loo import (
+    LooResult,
+    of_both,
+    validate_loo,
+    warn_of_weights,
+    with_refits,
+    worst_k,
+)
 from gpproj.validation.scores import Scores
 
 SATURATED = 1e-8
 """Distance of a leverage from one below which a submodel fits a row whatever it says."""
 
 
+@validate_loo.register(LinearReference)
 def linear_loo(
     reference: LinearReference,
     path: SearchPath,
     points: NDArray[np.intp],
+    held: bool,
     refit: bool,
     n_jobs: int | None,
     progress: bool,
@@ -42,6 +51,8 @@ def linear_loo(
         Of linear submodels.
     points : int array `(m,)`
         Observations to predict.
+    held : bool
+        There is nothing to hold.
     refit : bool
         Whether that is wanted.
     n_jobs : int or None
@@ -57,9 +68,7 @@ def linear_loo(
         models, sizes = [_whole(reference)], range(len(path))
         submodels = [path.best(size) for size in sizes]
         submodels += [path[size] for size in sizes if path.is_better(size)]
-        for submodel in submodels:
-            assert isinstance(submodel, LinearSubmodel)  # as the reference is
-            models.append(without_each(reference, submodel))
+        models += [without_each(reference, cast(LinearSubmodel, one)) for one in submodels]
         scores, along = of_both(path, _scores(reference, models, log_weights, good))
     if bad.size:
         scores, along = with_refits(reference, path, bad, scores, along, n_jobs, progress)

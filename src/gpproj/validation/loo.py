@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property, partial, singledispatch
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from gpproj.inference.sites import DensePrior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
-from gpproj.projection import Objective, Projection, Submodel
+from gpproj.projection import Objective, ProcessProjector, Projection, Submodel
 from gpproj.projection.conditioning import condition_on_data, condition_prior, submodel_prior
 from gpproj.projection.goal import Goal
 from gpproj.projection.submodel import Part
-from gpproj.reference import Reference
+from gpproj.reference import GaussianProcessReference, Reference
 from gpproj.reference.target import target_of
 from gpproj.search import SearchPath, Subset
 from gpproj.validation.folds import leave_one_out_folds, validate_folds
@@ -57,10 +57,10 @@ class SingleSubmodel:
     """
 
     def __init__(self, path: SearchPath, found: Projection, held: bool) -> None:
-        self.reference, self.found, self.held = path.reference, found, held
-        projector = (
-            path.projector if path.projector.is_own(found) else path.projector.without_inputs
-        )
+        self.reference = cast(GaussianProcessReference, path.reference)
+        self.found, self.held = found, held
+        projector = cast(ProcessProjector, path.projector)
+        projector = projector if projector.is_own(found) else projector.without_inputs
         self.family, self.learn = projector.family, projector.learn
         self.mask: NDArray[np.bool_] = np.asarray(self.found.active)
 
@@ -128,7 +128,7 @@ class MixedSubmodel:
     """
 
     def __init__(self, path: SearchPath, submodel: Submodel, log_weights: Host) -> None:
-        reference = path.reference
+        reference = cast(GaussianProcessReference, path.reference)
         learn = path.projector.learn
         loos = [part_loo(reference.problem, part, learn) for part in submodel.parts]
         self.means = np.stack([to_host(loo.mean) for loo in loos])
@@ -146,7 +146,7 @@ class MixedSubmodel:
 
 
 def submodel_loo(
-    reference: Reference,
+    reference: GaussianProcessReference,
     likelihood: Likelihood,
     kernel: Kernel,
     parameters: Host,
@@ -210,6 +210,7 @@ class LooResult(NamedTuple):
     refitted: NDArray[np.intp]
 
 
+@singledispatch
 def validate_loo(
     reference: Reference,
     path: SearchPath,
@@ -234,6 +235,19 @@ def validate_loo(
     n_jobs : int or None
     progress : bool
     """
+    raise ValueError(f'method="loo" {reference.loo_obstacle}; use "kfold"')
+
+
+@validate_loo.register(GaussianProcessReference)
+def _of_process(
+    reference: GaussianProcessReference,
+    path: SearchPath,
+    points: NDArray[np.intp],
+    held: bool,
+    refit: bool,
+    n_jobs: int | None,
+    progress: bool,
+) -> LooResult:
     leaver: Leaver
     with one_blas_thread():
         if reference.draws.count > 1:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpproj.linalg import Host
 from gpproj.projection import Submodel
-from gpproj.reference import LinearReference, Reference, refuse_saving
+from gpproj.reference import Reference
 from gpproj.search import SearchPath
 from gpproj.validation.optimism import corrected_gains
 from gpproj.validation.scores import STATISTICS, Scores, Statistic, check_stats
@@ -322,8 +322,6 @@ class Validation:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
         from gpproj.io import save
 
-        if isinstance(self.reference, LinearReference):
-            refuse_saving()
         save(self, folder, overwrite=overwrite)
 
     @cached_property

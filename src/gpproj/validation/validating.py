@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
 from gpproj.projection import CriterionName, Learn
-from gpproj.reference import ForeignReference, LinearReference, Reference
+from gpproj.reference import Reference
 from gpproj.search import SearchPath, forward_search
+from gpproj.validation import linear  # noqa: F401  # which registers how it leaves rows out
 from gpproj.validation.folds import (
     Fold,
     along_of,
@@ -23,7 +24,6 @@ from gpproj.validation.folds import (
     validate_folds,
 )
 from gpproj.validation.keeping import Keeper, fingerprint
-from gpproj.validation.linear import linear_loo
 from gpproj.validation.loo import validate_loo
 from gpproj.validation.result import Search, Validation
 from gpproj.validation.scores import joined
@@ -158,10 +158,7 @@ def _by_weights(
     n_jobs: int | None,
     progress: bool,
 ) -> Validation:
-    if isinstance(path.reference, LinearReference):
-        found = linear_loo(path.reference, path, points, refit, n_jobs, progress)
-    else:
-        found = validate_loo(path.reference, path, points, held, refit, n_jobs, progress)
+    found = validate_loo(path.reference, path, points, held, refit, n_jobs, progress)
     refitted = tuple(found.refitted.tolist())
     own = (path.order,)
     return Validation(
@@ -222,23 +219,15 @@ def _plan(
     random_state: int | None,
 ) -> _Plan:
     """Check the arguments, and fill in what was left out."""
-    if method == "loo" and isinstance(reference, ForeignReference):
-        raise ValueError(
-            f'method="loo" needs the hyperparameters of the reference, and one made by '
-            f'{reference.source} has none; use "kfold"'
-        )
-    if method == "loo" and search != "inside" and _drawn_sparse(reference):
-        raise ValueError(
-            'method="loo" of posterior draws needs whole covariance matrices, and this reference '
-            'has inducing points; use "kfold"'
-        )
+    if method == "loo" and search != "inside" and reference.loo_obstacle is not None:
+        raise ValueError(f'method="loo" {reference.loo_obstacle}; use "kfold"')
     if method == "loo" and reference.training.row_groups is not None:
         raise ValueError(
             'method="loo" leaves out single rows, and those of this reference have groups that '
             'stay together; use "kfold"'
         )
     if method is None:
-        method = _usual_method(reference)
+        method = reference.usual_validation
     if method not in ("loo", "kfold"):
         raise ValueError(f'method must be "loo" or "kfold", got {method!r}')
     if search is None:
@@ -247,10 +236,10 @@ def _plan(
         raise ValueError(f'search must be "inside" or "once", got {search!r}')
     if hyperparameters not in ("updated", "held"):
         raise ValueError(f'hyperparameters must be "updated" or "held", got {hyperparameters!r}')
-    if hyperparameters == "held" and isinstance(reference, LinearReference):
+    if hyperparameters == "held" and not reference.has_hyperparameters:
         raise ValueError(
-            'hyperparameters="held" is for Gaussian processes; a linear reference has none, and '
-            "its draws are weighted anew for every row"
+            'hyperparameters="held" is for Gaussian processes; a '
+            f"{type(reference).__name__} has no hyperparameters"
         )
     if nested and (method, search) != ("kfold", "inside"):
         raise ValueError('nested is for method="kfold" with search="inside"')
@@ -264,21 +253,6 @@ def _plan(
             raise ValueError(f"points must be a number from 2 to {n}, got {points!r}")
         rows = np.sort(np.random.default_rng(random_state).choice(n, points, replace=False))
     return _Plan(method, search, rows)
-
-
-def _usual_method(reference: Reference) -> Method:
-    if isinstance(reference, LinearReference) and reference.recipe is not None:
-        return "kfold"  # with the search inside, at little cost
-    if reference.training.row_groups is not None or _drawn_sparse(reference):
-        return "kfold"
-    return "loo" if reference.draws.count > 1 else "kfold"
-
-
-def _drawn_sparse(reference: Reference) -> bool:
-    """Say whether there are draws of hyperparameters, and inducing points for each of them."""
-    if isinstance(reference, LinearReference) or reference.draws.count == 1:
-        return False
-    return reference.problem.inducing is not None
 
 
 @dataclass(frozen=True)

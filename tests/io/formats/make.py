@@ -18,7 +18,7 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import Gamma, LogNormal
-from gpproj.reference import ForeignReference
+from gpproj.reference import MomentReference
 
 HERE = Path(__file__).resolve().parent
 NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5], "d": [2.0, 0.0]})
@@ -38,7 +38,7 @@ def figures(thing):
         }
     if isinstance(thing, gpproj.SearchPath):
         return path_figures(thing)
-    if isinstance(thing, ForeignReference):
+    if isinstance(thing, MomentReference):
         own = [thing.latent_mean, thing.latent_cov.diagonal(), *thing.loo()]
         return {"latent": [values.tolist() for values in own], "noise": thing.noise_variance}
     lost = {}

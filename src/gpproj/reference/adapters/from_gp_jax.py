@@ -16,7 +16,7 @@ from gpproj.reference.adapters.common import common_noise, one_output, symmetric
 from gpproj.reference.adapters.from_jax import in_double, on_host
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.fitting import structure_of
-from gpproj.reference.foreign import ForeignReference, Refit, foreign_reference
+from gpproj.reference.moments import MomentReference, Refit, moment_reference
 
 
 def from_gpjax(
@@ -27,7 +27,7 @@ def from_gpjax(
     kernel: Kernel | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
-) -> ForeignReference:
+) -> MomentReference:
     """Make a reference of an exact posterior of GPJax, `model.condition(train_data)`.
 
     The posterior is evaluated in double precision whatever JAX is set to, with GPJax's own jitter.
@@ -49,7 +49,7 @@ def from_gpjax(
 
     Returns
     -------
-    Reference
+    MomentReference
     """
     jax, gpjax = _libraries()
     from gpjax.conditioning import ExactPosterior, Posterior
@@ -80,7 +80,7 @@ def from_gpjax(
         mean, cov = np.asarray(latent.mean), symmetric(latent.covariance_matrix)
     X, y = np.asarray(data.X), one_output(data.y, "posterior")
     likelihood = Gaussian(noise)
-    return foreign_reference(
+    return moment_reference(
         training_for(with_names(X, feature_names), y, likelihood, standardize, None),
         structure_of(kernel),
         likelihood,

@@ -15,7 +15,8 @@ from gpproj.linalg import Host
 from gpproj.reference.adapters.common import common_noise, one_output, symmetric, with_names
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.fitting import structure_of
-from gpproj.reference.foreign import ForeignReference, Refit, foreign_reference, from_draws
+from gpproj.reference.foreign import from_draws
+from gpproj.reference.moments import MomentReference, Refit, moment_reference
 
 WHITE = 1e-8
 """Share of a variance below which it is rounding, not white noise."""
@@ -34,7 +35,7 @@ def from_pymc(
     kernel: Kernel | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
-) -> ForeignReference:
+) -> MomentReference:
     """Make a reference of a `gp.Marginal` or a `gp.Latent` of PyMC and its posterior.
 
     A `gp.Marginal` is conditioned on its data at every draw of the hyperparameters, with PyMC's own
@@ -69,7 +70,7 @@ def from_pymc(
 
     Returns
     -------
-    Reference
+    MomentReference
 
     Warns
     -----
@@ -101,7 +102,6 @@ def from_pymc(
             standardize=standardize,
             nugget=nugget,
         )
-        assert isinstance(found, ForeignReference)
         return replace(found, source="from_pymc")
     for name, value in (("y", y), ("noise_variance", noise_variance), ("likelihood", likelihood)):
         if value is not None:
@@ -114,7 +114,7 @@ def from_pymc(
     own = _marginal(gp, trace)
     mean, cov, noise = own.moments()
     observation = Gaussian(noise)
-    return foreign_reference(
+    return moment_reference(
         training_for(
             with_names(own.X, feature_names), own.draws[0].target, observation, standardize, None
         ),

@@ -14,7 +14,7 @@ from gpproj.likelihoods import Bernoulli, Gaussian
 from gpproj.linalg import Host
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.fitting import structure_of
-from gpproj.reference.foreign import ForeignReference, Predict, foreign_reference
+from gpproj.reference.moments import MomentReference, Predict, moment_reference
 
 UNEVEN = 1e-8
 """Relative difference of noise variances that counts as none."""
@@ -26,7 +26,7 @@ def from_sklearn(
     kernel: Kernel | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
-) -> ForeignReference:
+) -> MomentReference:
     """Make a reference of a fitted `GaussianProcessRegressor` or `GaussianProcessClassifier`.
 
     What its kernel adds to the diagonal (`WhiteKernel`) and `alpha` are the noise; the rest is the
@@ -45,7 +45,7 @@ def from_sklearn(
 
     Returns
     -------
-    Reference
+    MomentReference
 
     Examples
     --------
@@ -74,7 +74,7 @@ def from_sklearn(
     )
 
 
-def _regression(model: Any, settings: dict[str, Any]) -> ForeignReference:
+def _regression(model: Any, settings: dict[str, Any]) -> MomentReference:
     X, z = np.asarray(model.X_train_, dtype=np.float64), np.asarray(model.y_train_)
     if z.ndim != 1:
         raise ValueError(f"model must have one target; saw {z.shape[1]}")
@@ -105,7 +105,7 @@ def _regression(model: Any, settings: dict[str, Any]) -> ForeignReference:
     )
 
 
-def _classification(model: Any, settings: dict[str, Any]) -> ForeignReference:
+def _classification(model: Any, settings: dict[str, Any]) -> MomentReference:
     if len(model.classes_) != 2:
         raise ValueError(
             f"model must have two classes; saw {len(model.classes_)}: more than two are not offered"
@@ -160,13 +160,13 @@ def _reference(
     cov: Host,
     predict: Predict,
     sites: Sites | None = None,
-) -> ForeignReference:
+) -> MomentReference:
     inputs: Any = X
     if hasattr(model, "feature_names_in_"):
         import pandas as pd
 
         inputs = pd.DataFrame(X, columns=list(model.feature_names_in_))
-    return foreign_reference(
+    return moment_reference(
         training_for(inputs, y, likelihood, settings["standardize"], None),
         structure_of(settings["kernel"]),
         likelihood,
@@ -180,7 +180,7 @@ def _reference(
     )
 
 
-def _refitted(model: Any, settings: dict[str, Any], X: Any, y: Any) -> ForeignReference:
+def _refitted(model: Any, settings: dict[str, Any], X: Any, y: Any) -> MomentReference:
     from sklearn.base import clone
 
     return from_sklearn(clone(model).fit(X, y), **settings)

@@ -16,7 +16,7 @@ from gpproj.reference.adapters.common import common_noise, one_output, symmetric
 from gpproj.reference.adapters.from_jax import in_double, on_host
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.fitting import structure_of
-from gpproj.reference.foreign import ForeignReference, Refit, foreign_reference
+from gpproj.reference.moments import MomentReference, Refit, moment_reference
 
 
 def from_tinygp(
@@ -28,7 +28,7 @@ def from_tinygp(
     kernel: Kernel | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
-) -> ForeignReference:
+) -> MomentReference:
     """Make a reference of a `tinygp.GaussianProcess` and the targets it is conditioned on.
 
     The process is evaluated in double precision whatever JAX is set to.
@@ -52,7 +52,7 @@ def from_tinygp(
 
     Returns
     -------
-    Reference
+    MomentReference
     """
     jax, tinygp = _libraries()
     if not isinstance(gp, tinygp.GaussianProcess):
@@ -81,7 +81,7 @@ def from_tinygp(
         mean, cov = own.predict(jax.numpy.asarray(target), own.X, return_cov=True)
     likelihood = Gaussian(noise)
     X = np.asarray(gp.X, dtype=np.float64).reshape(target.size, -1)
-    return foreign_reference(
+    return moment_reference(
         training_for(with_names(X, feature_names), target, likelihood, standardize, None),
         structure_of(kernel),
         likelihood,

@@ -16,7 +16,7 @@ from gpproj.linalg import Host, to_host
 from gpproj.reference.adapters.common import common_noise, with_names
 from gpproj.reference.conditioning import training_for
 from gpproj.reference.fitting import structure_of
-from gpproj.reference.foreign import ForeignReference, Refit, foreign_reference
+from gpproj.reference.moments import MomentReference, Refit, moment_reference
 
 
 def from_gpytorch(
@@ -27,7 +27,7 @@ def from_gpytorch(
     kernel: Kernel | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
-) -> ForeignReference:
+) -> MomentReference:
     """Make a reference of a trained `gpytorch.models.ExactGP` or `botorch.models.SingleTaskGP`.
 
     The model is copied and evaluated in double precision; BoTorch's transforms of inputs and its
@@ -52,7 +52,7 @@ def from_gpytorch(
 
     Returns
     -------
-    Reference
+    MomentReference
     """
     gpytorch, torch = _libraries()
     if not isinstance(model, gpytorch.models.ExactGP):
@@ -70,7 +70,7 @@ def from_gpytorch(
 
     likelihood = Gaussian(noise * scale**2)
     inputs = with_names(to_host(X), feature_names)
-    return foreign_reference(
+    return moment_reference(
         training_for(inputs, y, likelihood, standardize, None),
         structure_of(kernel),
         likelihood,

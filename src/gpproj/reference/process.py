@@ -1,30 +1,27 @@
-"""`Reference`: a Gaussian process conditioned on data, as users and projections see it."""
+"""`GaussianProcessReference`: a Gaussian process conditioned on data, with its hyperparameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Columns, TrainingSet, new_inputs, read_row_groups
+from gpproj.data import TrainingSet
 from gpproj.inference import (
     Conditioned,
     Latent,
     LeaveOneOut,
-    Problem,
     conditioned,
     posterior,
     reference_leave_one_out,
 )
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Covariance, Host
-from gpproj.prediction import Component, LatentPredictor, Predictive, noise_of
+from gpproj.linalg import Host
+from gpproj.prediction import Component, LatentPredictor, Mixture
 from gpproj.priors import PriorLike
 from gpproj.reference.draws import (
     Clusters,
@@ -34,8 +31,8 @@ from gpproj.reference.draws import (
     integrate,
     weighted_leave_one_out,
 )
-from gpproj.reference.lanes import Kept
 from gpproj.reference.target import Share, Target, target_of
+from gpproj.reference.targeted import TargetReference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,24 +40,23 @@ if TYPE_CHECKING:
     from gpproj.optimise import Outcome
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Reference(Predictive):
-    """A Gaussian process on all inputs, conditioned on data.
+class Computed(NamedTuple):
+    """What was computed from a reference's draws before, and need not be once more."""
 
-    Made by `gpproj.condition`, `gpproj.fit` or `gpproj.sample`, not by hand. Everything public is
-    in the user's units; the fields are on the model's scale, which is standardised if that was
-    asked for.
+    latent: Latent
+    central: Conditioned
+    """The process given the data, at the centre of the draws."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GaussianProcessReference(TargetReference, Mixture):
+    """A Gaussian process on all inputs, conditioned on data, whose hyperparameters are known.
+
+    Made by `gpproj.condition`, `gpproj.fit` or `gpproj.sample`, not by hand.
     """
 
-    training: TrainingSet
-    """Data on the model's scale."""
-    problem: Problem
-    """Kernel, likelihood and data on the model's scale, constant inputs out; the values of the
-    hyperparameters are in the draws."""
     draws: Draws
     """Hyperparameters on the model's scale: one vector, or posterior draws."""
-    recipe: Callable[..., Reference] | None
-    """Makes a reference of other data in the same way; None if it is not known."""
     optimum: Outcome | None = None
     """How the search for the hyperparameters ended, start by start; None if there was none."""
     prior: PriorLike = None
@@ -68,11 +64,11 @@ class Reference(Predictive):
     posterior: Any = None
     """Posterior draws of the hyperparameters as ArviZ data, in the user's units; None when they are
     fixed values."""
+    _computed: Computed | None = None
+    """Of a reference that was loaded: what it was saved with."""
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the inputs: column names of a frame, or x0, x1, ..."""
-        return self.training.feature_names
+    measures: ClassVar[tuple[str, ...]] = ("ard", "kl", "variance", "permutation")
+    has_hyperparameters: ClassVar[bool] = True
 
     @property
     def kernel(self) -> Kernel:
@@ -81,41 +77,6 @@ class Reference(Predictive):
         Of posterior draws, the one at the mean of the logarithms.
         """
         return self.model_kernel.scaled(self._variance_unit)
-
-    @property
-    def likelihood(self) -> Likelihood:
-        """The likelihood, with a noise variance in squared units of `y`.
-
-        Of posterior draws, with the means of its parameters.
-        """
-        return self.latent.likelihood.scaled(self._variance_unit)
-
-    @property
-    def noise_variance(self) -> float:
-        """Noise variance, in squared units of `y`; the mean of posterior draws.
-
-        Classes and counts have none, and neither has their reference: that is an AttributeError.
-        """
-        return noise_of(self.likelihood)
-
-    @property
-    def classes(self) -> tuple[Any, ...] | None:
-        """Class labels of the target, the one whose probability is predicted last; or None."""
-        return self.training.classes
-
-    @property
-    def latent_mean(self) -> Array:
-        """Posterior mean of the latent function at the training inputs, `(n,)`."""
-        return self.training.scaling.restore_mean(self.latent.latent_mean)
-
-    @property
-    def latent_cov(self) -> Covariance:
-        """Posterior covariance of the latent function at the training inputs, `(n, n)`.
-
-        An object with `diagonal`, `product` (or `@`), `solve` and `log_determinant`; NumPy
-        functions take it as the matrix it stands for.
-        """
-        return self.latent.latent_cov.scaled(self._variance_unit)
 
     @property
     def log_marginal_likelihood(self) -> float:
@@ -172,77 +133,53 @@ class Reference(Predictive):
         relevance /= max(relevance.max(), np.finfo(float).tiny)
         return pd.Series(relevance, index=list(self.feature_names), name="ard_relevance")
 
-    def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
-        """Return a reference of other data, made by the same recipe."""
-        if self.recipe is None:
-            raise ValueError("this reference does not know how it was made; make another by hand")
-        given = {} if exposure is None else {"exposure": exposure}
-        found = self.recipe(X, y, **given)
-        return found if row_groups is None else found.with_row_groups(row_groups)
-
-    def with_row_groups(self, row_groups: Any) -> Self:
-        """Return the same reference with groups of rows that belong together.
-
-        Visits of a patient, say, or days of a month: a model that has seen one of them predicts the
-        others too well. Submodels that are learned by predictions of rows that were left out, the
-        default, are then compared by predictions from the rows of other groups, and
-        `gpproj.validate` keeps groups together in its folds. Rows that are equal in all inputs
-        leave together in any case.
-
-        Parameters
-        ----------
-        row_groups : array, series or list `(n,)`
-            Labels of the groups, one a row; None for no groups.
-
-        Examples
-        --------
-        >>> import gpproj
-        >>> X, y = gpproj.datasets.toy_sines(n=40, random_state=0)
-        >>> ref = gpproj.fit(X[:, 5:], y).with_row_groups([row // 4 for row in range(40)])
-        >>> gpproj.forward_search(ref, 1, progress=False).order
-        ('x2',)
-        """
-        labels = None if row_groups is None else read_row_groups(row_groups, self.training.n)
-        training = replace(self.training, row_groups=labels)
-        return replace(self, training=training, problem=replace(self.problem, labels=labels))
-
-    def to(self, device: str) -> Reference:
+    def to(self, device: str) -> GaussianProcessReference:
         """Return the same reference on a device of torch, such as "cuda", to compute there.
 
         It is refitted there too. A reference that was loaded is on the host, wherever it was when
         it was saved.
         """
         training, inducing = self.training.to(device), self.problem.inducing
-        if inducing is not None:
-            inducing = inducing.on(device, training.X)
-        problem = replace(
-            self.problem,
-            X=training.X,
-            y=training.y,
-            offset=training.offset,
-            inducing=inducing,
-        )
         recipe = None if self.recipe is None else partial(self.recipe, device=device)
-        return replace(self, training=training, problem=problem, recipe=recipe)
+        moved = self._with(training, recipe=recipe)
+        if inducing is None:
+            return moved
+        problem = replace(moved.problem, inducing=inducing.on(device, training.X))
+        return replace(moved, problem=problem)
 
-    def on_rows(self, rows: NDArray[np.intp]) -> Reference:
+    def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the reference of some of the rows alone, hyperparameters and scaling held."""
-        training, problem = self.training.take(rows), self.problem
-        problem = replace(
-            problem, X=training.X, y=training.y, offset=training.offset, labels=training.row_groups
-        )
-        return replace(self, training=training, problem=problem, recipe=None, posterior=None)
+        return self._with(self.training.take(rows), recipe=None, posterior=None)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
-        from gpproj.io import save
+    def _with(self, training: TrainingSet, **changes: Any) -> Self:
+        return super()._with(training, **{"_computed": None, **changes})
 
-        save(self, folder, overwrite=overwrite)
+    def centred(self) -> Self:
+        """Return the same reference at the centre of its draws."""
+        if self.draws.count == 1:
+            return self
+        centre = Draws.equal(self.draws.centre[None, :])
+        return replace(self, draws=centre, posterior=None, _computed=None)
 
     @property
-    def structure(self) -> Kernel:
-        """The kernel's structure; the values are in the draws."""
-        return self.problem.kernel
+    def count(self) -> int:
+        """How many draws of the hyperparameters there are."""
+        return self.draws.count
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """The draws, for a fingerprint."""
+        return self.draws.parameters, self.draws.weights
+
+    @property
+    def loo_obstacle(self) -> str | None:
+        """Why single rows cannot be left out of it without refits; None if they can."""
+        if self.draws.count == 1 or self.inducing is None:
+            return None
+        return (
+            "of posterior draws needs whole covariance matrices, and this reference has inducing "
+            "points"
+        )
 
     @cached_property
     def model_kernel(self) -> Kernel:
@@ -258,6 +195,8 @@ class Reference(Predictive):
     @cached_property
     def latent(self) -> Latent:
         """The latent posterior at the training inputs, on the model's scale."""
+        if self._computed is not None:
+            return self._computed.latent
         if self.draws.count > 1:
             return integrate(self.problem, self.draws)
         return posterior(self.problem, self.draws.parameters[0], self._central)
@@ -284,23 +223,13 @@ class Reference(Predictive):
             self._partitions[count] = clusters_of(self.problem, self.draws, count)
         return self._partitions[count]
 
-    def share(self, draws: Draws) -> Share:
+    def share(self, draws: Draws | None) -> Share:
         """Return what the projections of some of the draws are held to."""
-        if draws.count == self.draws.count:
-            return Share(1.0, self.target, self.latent.likelihood, draws.centre)
+        if draws is None or draws.count == self.draws.count:
+            return Share(1.0, self.target, self.latent.likelihood, self.draws.centre)
         latent = integrate(self.problem, draws)
         target = target_of(self.problem, latent)
         return Share(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
-
-    @cached_property
-    def kept(self) -> Kept:
-        """What the projections of so many clusters are held to, on a device: made once."""
-        return Kept()
-
-    @cached_property
-    def fitted_values(self) -> dict[str, Host]:
-        """Values of other kernels that were fitted to the latent mean; see `values_for`."""
-        return {}
 
     @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:
@@ -308,19 +237,9 @@ class Reference(Predictive):
 
     @cached_property
     def _central(self) -> Conditioned:
+        if self._computed is not None:
+            return self._computed.central
         return conditioned(self.problem, self.draws.centre)
-
-    @property
-    def _variance_unit(self) -> float:
-        return float(self.training.scaling.target_scale) ** 2
-
-    @property
-    def columns(self) -> Columns:
-        """Names and scaling of the inputs."""
-        return self.training.columns
-
-    def _read(self, X: Any) -> Array:
-        return new_inputs(self.training, X)
 
     def _components(self) -> Iterator[Component]:
         problem = self.problem
@@ -347,7 +266,8 @@ class Reference(Predictive):
             told = f"noise sd={np.sqrt(self.noise_variance):.4g}"
         else:
             told = f"likelihood={self.likelihood!r}"
+        sizes = f"n={self.training.n}, inputs={self.training.d}"
         return (
-            f"Reference(n={self.training.n}, inputs={self.training.d}, {drawn}{told}, "
+            f"GaussianProcessReference({sizes}, {drawn}{told}, "
             f"log marginal likelihood={self.log_marginal_likelihood:.2f})"
         )
