@@ -75,7 +75,7 @@ def test_recipes_travel_to_other_processes(reference):
 
 def test_users_see_what_is_made():
     shown = inspect.signature(gpproj.fit).return_annotation
-    assert shown == "Reference"
+    assert shown == "GaussianProcessReference"
     assert typing.get_type_hints(gpproj.project_path)["return"] is gpproj.SearchPath
 
 

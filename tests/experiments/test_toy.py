@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpproj.projection import projector
+from gpproj.projection import solver
 from reproduction.toy import reproduce_toy
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ COLUMNS = [
 def unchecked():
     """Without checks of optima, which take most of the time and are tested elsewhere."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(projector, "CHECKS", 0)
+        patched.setattr(solver, "CHECKS", 0)
         yield
 
 

@@ -19,14 +19,14 @@ from gpproj.projection.problems import LEFT
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projections import Figures, Projection, mask_of
-from gpproj.projection.protocol import Candidates, Effort, Projector
+from gpproj.projection.protocol import AnyRunner, Effort, Projector
 from gpproj.projection.submodel import Submodel
 
 __all__ = [
     "CRITERIA",
     "LEFT",
     "OBJECTIVES",
-    "Candidates",
+    "AnyRunner",
     "Criterion",
     "CriterionName",
     "Effort",

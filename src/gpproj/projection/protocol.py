@@ -29,14 +29,14 @@ class Effort(NamedTuple):
     """Units that may leave in a round of exchanges, those first that are missed least."""
 
 
-class Candidates(Protocol):
+class AnyRunner(Protocol):
     """One set of inputs on its way to an optimum; what it holds is the projector's business."""
 
     @property
     def evaluations(self) -> int:
         """Values and gradients so far."""
 
-    def narrowed(self, count: int) -> Candidates:
+    def narrowed(self, count: int) -> AnyRunner:
         """Return it with the best of its starts, so many of them."""
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.projection import Candidates, Projection, Projector, mask_of
+from gpproj.projection import AnyRunner, Projection, Projector, mask_of
 from gpproj.search.units import Unit
 
 Members: TypeAlias = frozenset[int]
@@ -65,7 +65,7 @@ class Space:
         iterations: int,
         *,
         near: bool = False,
-    ) -> list[Candidates]:
+    ) -> list[AnyRunner]:
         """Begin several sets from the same known submodels, and run them a little.
 
         Parameters
@@ -82,7 +82,7 @@ class Space:
         n_jobs = self.n_jobs if self.projector.effort is None else 1
         return run_in_batches(work, [self.mask(own) for own in sets], n_jobs)
 
-    def advance(self, runners: Sequence[Candidates], iterations: int) -> list[Candidates]:
+    def advance(self, runners: Sequence[AnyRunner], iterations: int) -> list[AnyRunner]:
         """Run on."""
         work = partial(self.projector.advance, iterations=iterations)
         return run_in_batches(work, runners, self.n_jobs)
@@ -94,7 +94,7 @@ class Space:
 
     def end(
         self,
-        runners: Sequence[Candidates],
+        runners: Sequence[AnyRunner],
         sets: Sequence[Members],
         smaller: Iterable[Projection] = (),
     ) -> list[Projection]:
@@ -107,7 +107,7 @@ class Space:
             for one, own in zip(found, sets, strict=True)
         ]
 
-    def _end(self, pairs: Sequence[tuple[Candidates, Members]]) -> list[Projection]:
+    def _end(self, pairs: Sequence[tuple[AnyRunner, Members]]) -> list[Projection]:
         return self.projector.finish(
             [runner for runner, _ in pairs], [self.mask(own) for _, own in pairs]
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from gpproj.linalg import Host
-from gpproj.projection import Candidates, Projection
+from gpproj.projection import AnyRunner, Projection
 from gpproj.search.path import Tried
 from gpproj.search.space import Ledger, Members, Space
 
@@ -40,7 +40,7 @@ class Step(NamedTuple):
         """Return the set that a unit makes by entering or leaving."""
         return self.base - {unit} if self.removing else self.base | {unit}
 
-    def end(self, runners: Sequence[Candidates], sets: Sequence[Members]) -> list[Projection]:
+    def end(self, runners: Sequence[AnyRunner], sets: Sequence[Members]) -> list[Projection]:
         """Run candidates to convergence; a unit that enters makes nothing worse."""
         return self.space.end(runners, sets, () if self.removing else (self.parent,))
 

@@ -16,7 +16,6 @@ from gpproj.search import SearchPath
 from gpproj.validation.loo import (
     LooResult,
     of_both,
-    validate_loo,
     warn_of_weights,
     with_refits,
     worst_k,
@@ -27,7 +26,6 @@ SATURATED = 1e-8
 """Distance of a leverage from one below which a submodel fits a row whatever it says."""
 
 
-@validate_loo.register(LinearReference)
 def linear_loo(
     reference: LinearReference,
     path: SearchPath,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
 from gpproj.projection import CriterionName, Learn
-from gpproj.reference import Reference
+from gpproj.reference import LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
-from gpproj.validation import linear  # noqa: F401  # which registers how it leaves rows out
 from gpproj.validation.folds import (
     Fold,
     along_of,
@@ -24,11 +23,14 @@ from gpproj.validation.folds import (
     validate_folds,
 )
 from gpproj.validation.keeping import Keeper, fingerprint
+from gpproj.validation.linear import linear_loo
 from gpproj.validation.loo import validate_loo
 from gpproj.validation.result import Search, Validation
 from gpproj.validation.scores import joined
 
 Method = Literal["loo", "kfold"]
+
+validate_loo.register(LinearReference, linear_loo)
 
 
 def validate(
