@@ -16,9 +16,8 @@ import gpproj
 from gpproj.execute import together
 from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.projection import ProcessProjector
+from gpproj.projection import ProcessProjector, batching
 from gpproj.projection import clusters as clusters_module
-from gpproj.projection import goal as goal_module
 from gpproj.reference import Draws, Groups, Target, lanes, running
 from gpproj.validation.keeping import Keeper
 
@@ -61,13 +60,13 @@ def close(one, two, tolerance=1e-9):
 
 def counted(monkeypatch, name="begin"):
     """The lanes of every batch that is begun (or advanced) from now on."""
-    batches, plain = [], getattr(goal_module, name)
+    batches, plain = [], getattr(batching, name)
 
     def work(goal, *rest, **named):
         batches.append(len(goal.masks))
         return plain(goal, *rest, **named)
 
-    monkeypatch.setattr(goal_module, name, work)
+    monkeypatch.setattr(batching, name, work)
     return batches
 
 

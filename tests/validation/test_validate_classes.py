@@ -278,7 +278,7 @@ def shifted(ref, centre):
         offset=np.full(ref.training.n, centre),
     )
     problem = replace(ref.problem, offset=training.offset)
-    return type(ref)(training, problem, ref.draws, None)
+    return type(ref)(training=training, problem=problem, draws=ref.draws)
 
 
 @pytest.mark.slow
