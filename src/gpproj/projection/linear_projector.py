@@ -184,7 +184,11 @@ class LinearProjector:
     def _grown(self, parent: Mask, masks: Sequence[Mask]) -> list[LinearRunner]:
         """Begin sets that add inputs to those of a submodel."""
         linear, standing = self.reference.linear, self._standing(parent)
-        directions = [self._directions(standing, mask & ~parent) for mask in masks]
+        added = [np.flatnonzero(mask & ~parent) for mask in masks]
+        if all(len(own) == 1 for own in added):
+            directions = self._single_directions(standing, [int(own[0]) for own in added])
+        else:
+            directions = [self._directions(standing, mask & ~parent) for mask in masks]
         if linear.link is None:
             errors = self._exact_errors(standing, directions)
             return [LinearRunner(error, None) for error in errors.tolist()]
@@ -352,18 +356,26 @@ class LinearProjector:
 
     def _directions(self, standing: Standing, added: Mask) -> Host:
         """Return what inputs add to a basis, orthonormal, `(n, q)`; collinear inputs nothing."""
-        columns = np.flatnonzero(added)
-        lengths = self._lengths[columns]
-        some = np.linalg.norm(standing.left[:, columns], axis=0) > COLLINEAR * lengths
-        found = standing.left[:, columns[some]] / lengths[some]
+        found = self._left_over(standing, np.flatnonzero(added))[0]
         if found.shape[1] > 1:
             U, s, _ = np.linalg.svd(found, full_matrices=False)
             found = U[:, s > COLLINEAR]
-        found = found / np.linalg.norm(found, axis=0)
-        # Once more: short remainders carry the rounding errors of long columns.
-        found = found - standing.basis @ (standing.basis.T @ found)
-        unit_vectors: Host = found / np.linalg.norm(found, axis=0)
-        return unit_vectors
+        return _orthonormal(standing.basis, found)
+
+    def _single_directions(self, standing: Standing, positions: Sequence[int]) -> list[Host]:
+        """Return what each of several inputs adds to a basis by itself, `(n, 1)` or `(n, 0)`."""
+        found, some = self._left_over(standing, np.array(positions, dtype=np.intp))
+        every = _orthonormal(standing.basis, found)
+        place = np.cumsum(some) - 1
+        return [every[:, at : at + own] for at, own in zip(place, some.astype(int), strict=True)]
+
+    def _left_over(
+        self, standing: Standing, columns: NDArray[np.intp]
+    ) -> tuple[Host, NDArray[np.bool_]]:
+        """Return what a basis does not explain of inputs, and of which it leaves anything."""
+        lengths = self._lengths[columns]
+        some = np.linalg.norm(standing.left[:, columns], axis=0) > COLLINEAR * lengths
+        return standing.left[:, columns[some]] / lengths[some], some
 
     def _record(self, mask: Mask, error: float, converged: bool, evaluations: int) -> Projection:
         return Projection(
@@ -376,6 +388,15 @@ class LinearProjector:
             converged=converged,
             evaluations=evaluations,
         )
+
+
+def _orthonormal(basis: Host, found: Host) -> Host:
+    """Return columns of length one that have no part in a basis, as they have little of already."""
+    found = found / np.linalg.norm(found, axis=0)
+    # Once more: short remainders carry the rounding errors of long columns.
+    found = found - basis @ (basis.T @ found)
+    unit_vectors: Host = found / np.linalg.norm(found, axis=0)
+    return unit_vectors
 
 
 Made = TypeVar("Made")
