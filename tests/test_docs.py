@@ -22,6 +22,9 @@ import pandas as pd
 import pytest
 
 import gpproj
+from gpproj.kernels import KINDS
+from gpproj.projection import CRITERIA
+from gpproj.search.growing import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -152,9 +155,20 @@ def folder(tmp_path, monkeypatch):
     plt.close("all")
 
 
+@pytest.fixture
+def registries():
+    """What a page adds to kinds, strategies and criteria is gone when it ends."""
+    known = (KINDS, STRATEGIES, CRITERIA)
+    before = [dict(one) for one in known]
+    yield
+    for one, old in zip(known, before, strict=True):
+        one.clear()
+        one.update(old)
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", examples())
-def test_the_examples_of_a_page_run(name, folder):
+def test_the_examples_of_a_page_run(name, folder, registries):
     page = PAGES[name]
     for words, package in NEEDED.items():
         if any(words in block.code for block in blocks_of(page)):

@@ -256,7 +256,11 @@ class ProcessProjector(Solver):
         """Return a projection with all of its figures."""
         at = projection.kernel, projection.parameters[None], projection.active[None]
         posterior = OBJECTIVES["projection"].value(self._target, *at).value
-        figures = {name: one(self._target, *at) for name, one in CRITERIA.items()}
+        figures = {
+            name: one(self._target, *at)
+            for name, one in CRITERIA.items()
+            if name in Figures._fields
+        }
         return projection._replace(
             figures=Figures(
                 posterior_kl=0.5 * float(posterior[0]),
