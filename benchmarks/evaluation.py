@@ -26,7 +26,6 @@ from gpproj.kernels import Constant, SquaredExponential
 from gpproj.linalg import lapack
 from gpproj.linalg.lapack_wrapped import Wrapped
 from gpproj.projection import OBJECTIVES
-from gpproj.projection.objective import posterior_divergence
 
 
 def interleaved_seconds(
@@ -87,7 +86,9 @@ def main() -> None:
     compared_with = loo.compared_with(target)
     evaluations: dict[str, Callable[[], object]] = {
         "marginal_likelihood": lambda: exact.log_marginal_likelihood(problem, parameters),
-        "projection": lambda: posterior_divergence(target, kernel, parameters, everything),
+        "projection": lambda: OBJECTIVES["projection"].value(
+            target, kernel, parameters, everything
+        ),
         "loo": lambda: loo.value(compared_with, kernel, parameters, everything),
     }
     chosen, wrapped = lapack.CALLS, Wrapped()

@@ -27,8 +27,7 @@ import torch
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.projection import family_of
-from gpproj.projection.objective import posterior_divergence, projection_error
+from gpproj.projection import CRITERIA, OBJECTIVES, family_of
 from gpproj.reference import running
 
 SEARCH_ROWS = 10_000
@@ -102,7 +101,9 @@ def evaluation() -> dict[str, Any]:
     start = np.repeat(family.starts(masks[0])[:1], d, axis=0)
 
     def on(ref: Any, lanes: int = d) -> Any:
-        return posterior_divergence(ref.target, family.kernel, start[:lanes], masks[:lanes])
+        return OBJECTIVES["projection"].value(
+            ref.target, family.kernel, start[:lanes], masks[:lanes]
+        )
 
     on(there)
     seconds, found = timed(lambda: on(there), 20)
@@ -142,9 +143,9 @@ def paths(name: str, strategies: tuple[str, ...] = ("race",)) -> dict[str, Any]:
             )
             away = np.abs(path.errors[: steps + 1] - own.errors[: steps + 1])
             told["error differs by"] = float(away.max() / (own.null_error - own.full_error))
-            again = projection_error(
+            again = CRITERIA["projection_error"](
                 here.target,
-                path.family.kernel,
+                path.projections[1].kernel,
                 path.projections[1].parameters[None],
                 path.projections[1].active[None],
             )[0]

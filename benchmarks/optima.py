@@ -28,8 +28,15 @@ from families import FAMILIES
 from scipy.optimize import minimize
 
 import gpproj
-from gpproj.projection import Projection, Projector, mask_of, project_clusters, projector_of
-from gpproj.projection.goal import Goal
+from gpproj.projection import (
+    Projection,
+    ProjectionOptions,
+    Projector,
+    mask_of,
+    projector_of,
+)
+from gpproj.projection.clusters import project_clusters
+from gpproj.projection.loss import Loss
 
 ROWS, INPUTS, NEW_ROWS, RESTARTS = 60, 4, 500, 10
 MISSED, BETTER = 1e-3, 0.1
@@ -55,7 +62,7 @@ def seed_of(name: str, seed: int, learn: str) -> dict[str, Any]:
     X, y, _ = FAMILIES[name](rng, ROWS + NEW_ROWS, INPUTS)
     X_new, y_new = X[ROWS:], y[ROWS:]
     reference = gpproj.fit(X[:ROWS], y[:ROWS])
-    projector = projector_of(reference, learn)
+    projector = projector_of(reference, ProjectionOptions(learn))
     lower, upper = projector.family.bounds
     misses, elsewhere, subsets = [], [], 0
     for size in range(1, INPUTS + 1):
@@ -63,10 +70,10 @@ def seed_of(name: str, seed: int, learn: str) -> dict[str, Any]:
             subsets += 1
             mask = mask_of(inputs, INPUTS)
             found = projector.project([mask], check=True)[0]
-            goal = Goal(projector.target, projector.family, mask[None], projector.learn)
+            loss = Loss(projector.target, projector.family, mask[None], projector.learn)
 
-            def objective(x: np.ndarray, goal: Goal = goal) -> tuple[float, np.ndarray]:
-                values, slopes = goal(x[None], np.array([0]))
+            def objective(x: np.ndarray, loss: Loss = loss) -> tuple[float, np.ndarray]:
+                values, slopes = loss(x[None], np.array([0]))
                 usable = np.isfinite(values[0])
                 return (float(values[0]), slopes[0]) if usable else (1e10, np.zeros_like(x))
 

@@ -15,11 +15,13 @@ import pytest
 
 import gpproj
 from gpproj.execute import run, run_in_batches
-from gpproj.execute.sending import LARGE
+from gpproj.execute.processes import LARGE
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
 
 distributed = pytest.importorskip("dask.distributed")
+
+pytestmark = pytest.mark.slow
 
 # Functions handed to workers are defined inside the tests: those travel whole to other processes,
 # which could not import this module by its name.
@@ -92,27 +94,27 @@ def watch(client):
     """Count on each worker what arrives there; return the reader of the counts."""
 
     def install():
-        from gpproj.execute import sending
+        from gpproj.execute import processes
 
-        plain = getattr(sending.perform, "plain", sending.perform)
+        plain = getattr(processes.run_task, "plain", processes.run_task)
         counts = {"tasks": 0, "refused": 0, "items": 0, "arrived": []}
 
-        def perform(task):
+        def run_task(task):
             results = plain(task)
             counts["tasks"] += 1
             counts["refused"] += results is None
             counts["items"] += len(task.items)
-            large = sending.LARGE
+            large = processes.LARGE
             counts["arrived"] += [k for k, part in task.contents.items() if part.nbytes >= large]
             return results
 
-        perform.plain, perform.counts = plain, counts
-        sending.perform = perform
+        run_task.plain, run_task.counts = plain, counts
+        processes.run_task = run_task
 
     def counts():
-        from gpproj.execute import sending
+        from gpproj.execute import processes
 
-        return sending.perform.counts
+        return processes.run_task.counts
 
     client.run(install)
     return lambda: list(client.run(counts).values())
@@ -120,10 +122,10 @@ def watch(client):
 
 def forget():
     """Leave a process as it is when it is new."""
-    from gpproj.execute import sending
+    from gpproj.execute import processes
 
-    sending._held.clear()
-    sending._sent.clear()
+    processes._cached_functions.clear()
+    processes._sent_digests.clear()
 
 
 def test_the_work_is_done_by_both_workers_with_one_blas_thread(workers):

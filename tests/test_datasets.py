@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
 from gpproj import datasets
-from gpproj.datasets import paper, source
+from gpproj.datasets import source
 from gpproj.datasets.toy import TOY_FREQUENCY
 
 LOADERS = {
@@ -379,7 +379,7 @@ def test_downloads_ask_scikit_learn_for_a_frame(monkeypatch):
         return Bunch
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
-    assert source.download(paper.BOSTON_ID) == "table"
+    assert source.download(531) == "table"
     assert asked == {"data_id": 531, "as_frame": True, "parser": "liac-arff"}
 
 

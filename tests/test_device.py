@@ -14,18 +14,19 @@ import pytest
 import gpproj
 from gpproj.cli import main
 from gpproj.inference import inducing
-from gpproj.inference.inducing import greedy, greedy_together
+from gpproj.inference.selection import greedy, greedy_batch
 from gpproj.kernels import Constant, ScikitLearn, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import (
     JitterWarning,
-    is_hopeful,
+    defers_failures,
     room_for,
 )
 from gpproj.projection import CRITERIA, OBJECTIVES, dense, family_of
 from gpproj.projection import sparse as by_points
-from gpproj.projection.objective import left_out_means, posterior_divergence
+from gpproj.projection.objective import left_out_means
 from gpproj.projection.starts import usual_starts
+from tests.fitting import fit_mode
 
 torch = pytest.importorskip("torch")
 
@@ -153,7 +154,7 @@ def test_the_papers_searches_do_so_too(here, there):
 
 def test_a_fit_ends_where_numpy_ends():
     X, y = make_data()
-    found, expected = gpproj.fit(X, y, device="cpu"), gpproj.fit(X, y)
+    found, expected = fit_mode(X, y, device="cpu"), fit_mode(X, y)
     assert on_torch(found)
     assert found.log_marginal_likelihood == pytest.approx(
         expected.log_marginal_likelihood, rel=1e-8
@@ -169,10 +170,10 @@ def test_devices_that_do_not_tell_have_little_room():
 def test_large_batches_are_done_in_parts(here, there, learn, monkeypatch):
     at = candidates(here, lanes=7)
     seen = []
-    told = dense._on_device
+    plain = dense.on_device
     monkeypatch.setattr(dense, "room_for", lambda X: 3 * here.training.n**2)
     monkeypatch.setattr(
-        dense, "_on_device", lambda *given: seen.append(len(given[2])) or told(*given)
+        dense, "on_device", lambda *given: seen.append(len(given[3])) or plain(*given)
     )
     found = value_of(learn, there.target, *at)
     assert seen == [3, 3, 1]
@@ -192,7 +193,9 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_alone():
     found = []
     for reference in references:
         with pytest.warns(JitterWarning):
-            found.append(posterior_divergence(reference.target, kernel, parameters, masks))
+            found.append(
+                OBJECTIVES["projection"].value(reference.target, kernel, parameters, masks)
+            )
     assert np.isfinite(found[1].value).all()
     for part in ("value", "gradient"):
         mended, expected = (getattr(one, part)[[0, 2]] for one in (found[1], found[0]))
@@ -282,8 +285,10 @@ def test_folds_are_computed_there(here, there, path, monkeypatch):
     expected = gpproj.validate(
         here, gpproj.forward_search(here, 2, progress=False), folds=2, random_state=0
     )
-    made, again = [], type(path).again
-    monkeypatch.setattr(type(path), "again", lambda self, own: made.append(own) or again(self, own))
+    made, repeat = [], type(path).repeat
+    monkeypatch.setattr(
+        type(path), "repeat", lambda self, own: made.append(own) or repeat(self, own)
+    )
     for reference in (there, here.to("cpu")):
         made.clear()
         own = gpproj.forward_search(reference, 2, progress=False)
@@ -298,7 +303,7 @@ def test_folds_are_computed_there(here, there, path, monkeypatch):
 def test_devices_that_cannot_be_used_are_named(here, name):
     X, y = make_data()
     for attempt in (
-        lambda: gpproj.fit(X, y, device=name),
+        lambda: fit_mode(X, y, device=name),
         lambda: gpproj.condition(X, y, KERNEL, Gaussian(0.1), device=name),
         lambda: here.to(name),
     ):
@@ -318,7 +323,7 @@ def test_missing_torch_is_named_with_its_extra(here, monkeypatch):
     monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.setattr(builtins, "__import__", without)
     text = r'^device needs torch: pip install "gpproj\[gpu\]"$'
-    for attempt in (lambda: gpproj.fit(X, y, device="cpu"), lambda: here.to("cpu")):
+    for attempt in (lambda: fit_mode(X, y, device="cpu"), lambda: here.to("cpu")):
         with pytest.raises(ImportError, match=text):
             attempt()
 
@@ -328,7 +333,7 @@ def test_what_stays_on_the_host_says_so():
 
     X, y = make_data()
     with pytest.raises(TypeError, match="NumPy arrays only"):
-        gpproj.fit(X, y, kernel=ScikitLearn(RBF()), device="cpu")
+        fit_mode(X, y, kernel=ScikitLearn(RBF()), device="cpu")
     draws = np.random.default_rng(0).standard_normal((20, 4))
     linear = gpproj.from_linear_draws(X, y, draws, noise_variance=np.full(20, 0.1))
     assert not hasattr(linear, "to")
@@ -399,7 +404,7 @@ def test_inducing_points_of_many_submodels_are_those_of_each():
     X[:, 3] = rng.integers(0, 3, 300)  # three points are enough
     masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]], dtype=bool)
     kernels = [Constant(0.4) + SquaredExponential(1.0, [size] * 4) for size in (0.3, 0.5, 1.0, 2.0)]
-    found = greedy_together(kernels, torch.tensor(X), masks, 40)
+    found = greedy_batch(kernels, torch.tensor(X), masks, 40)
     expected = [greedy(own, X, mask, 40) for own, mask in zip(kernels, masks, strict=True)]
     assert [one.tolist() for one in found] == [one.tolist() for one in expected]
     assert [len(one) for one in found][2:] == [3, 40]
@@ -410,9 +415,9 @@ def test_points_are_chosen_once_for_all_lanes_of_a_batch(monkeypatch):
 
     def counted(kernels, *rest):
         called.append(len(kernels))
-        return greedy_together(kernels, *rest)
+        return greedy_batch(kernels, *rest)
 
-    monkeypatch.setattr(inducing, "greedy_together", counted)
+    monkeypatch.setattr(inducing, "greedy_batch", counted)
     masks = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
     points = reference.target.inducing
     points.choose(masks)
@@ -427,21 +432,21 @@ def test_points_are_chosen_once_for_all_lanes_of_a_batch(monkeypatch):
 
 def test_sparse_lanes_that_failed_are_done_again_with_patience(monkeypatch):
     here, there = make_reference("sparse"), make_reference("sparse", device="cpu")
-    plain, seen = by_points._told, []
+    plain, seen = by_points._numbers, []
 
-    def failing(target, kernel, parameters, mask, objective):
-        told = plain(target, kernel, parameters, mask, objective)
-        seen.append((len(parameters), is_hopeful()))
-        if is_hopeful():
-            told[1] = np.inf
-        return told
+    def failing(objective, target, kernel, parameters, mask):
+        numbers = plain(objective, target, kernel, parameters, mask)
+        seen.append((len(parameters), defers_failures()))
+        if defers_failures():
+            numbers[1] = np.inf
+        return numbers
 
-    monkeypatch.setattr(by_points, "_told", failing)
+    monkeypatch.setattr(by_points, "_numbers", failing)
     kernel, parameters, _ = candidates(here, 3)
     masks = np.tile([True, True, False, True], (3, 1))
-    found = posterior_divergence(there.target, kernel, parameters, masks)
+    found = OBJECTIVES["projection"].value(there.target, kernel, parameters, masks)
     assert seen == [(3, True), (1, False)]
     monkeypatch.undo()
-    expected = posterior_divergence(here.target, kernel, parameters, masks)
+    expected = OBJECTIVES["projection"].value(here.target, kernel, parameters, masks)
     close(found.value, expected.value)
     close(found.gradient, expected.gradient)

@@ -14,15 +14,15 @@ import pytest
 from gpproj.linalg import (
     JitterWarning,
     cholesky,
+    deferred_failures,
+    defers_failures,
+    device_leaf,
     flags,
-    hopeful,
     inverse_root,
-    is_hopeful,
-    leaf,
     log_determinant,
     lower_triangle,
 )
-from gpproj.linalg import device as by_halves
+from gpproj.linalg import device_factor as by_halves
 
 torch = pytest.importorskip("torch")
 
@@ -59,22 +59,22 @@ def tells(way, device, n):
 
 @pytest.mark.parametrize("n", [1, 2, 17, 64, 100])
 def test_the_library_agrees_with_lapack(n):
-    agrees(leaf.by_library, torch.tensor(make_matrices(n)))
+    agrees(device_leaf.by_library, torch.tensor(make_matrices(n)))
 
 
 @pytest.mark.parametrize("n", [1, 20, 64])
 def test_the_library_tells_what_has_no_factor(n):
-    tells(leaf.by_library, "cpu", n)
+    tells(device_leaf.by_library, "cpu", n)
 
 
 def test_processors_have_the_library():
-    assert leaf.leaf_for(torch.zeros(1)) is leaf.by_library
+    assert device_leaf.leaf_for(torch.zeros(1)) is device_leaf.by_library
 
 
 @pytest.fixture
 def kernel(gpu):
-    way = leaf.leaf_for(torch.zeros(1, device=gpu))
-    assert way is not leaf.by_library
+    way = device_leaf.leaf_for(torch.zeros(1, device=gpu))
+    assert way is not device_leaf.by_library
     return way
 
 
@@ -99,10 +99,10 @@ def test_without_a_compiler_gpus_have_the_library(gpu, monkeypatch):
         raise RuntimeError("there is none")
 
     monkeypatch.setattr(torch.cuda, "_compile_kernel", fail)
-    monkeypatch.setattr(leaf, "_LEAVES", {})
-    monkeypatch.setattr(leaf, "_LOST", [])
+    monkeypatch.setattr(device_leaf, "_LEAVES", {})
+    monkeypatch.setattr(device_leaf, "_LOST", [])
     with pytest.warns(RuntimeWarning, match="there is none"):
-        assert leaf.leaf_for(torch.zeros(1, device=gpu)) is leaf.by_library
+        assert device_leaf.leaf_for(torch.zeros(1, device=gpu)) is device_leaf.by_library
 
 
 class Elsewhere(NamedTuple):
@@ -114,10 +114,10 @@ class Elsewhere(NamedTuple):
 @pytest.fixture
 def first_gpu(monkeypatch):
     """A GPU that is this processor: everything but the kernel itself is as on a real one."""
-    whole = leaf._trial
-    monkeypatch.setattr(leaf, "_LEAVES", {})
-    monkeypatch.setattr(leaf, "_LOST", [])
-    monkeypatch.setattr(leaf, "_trial", lambda device: whole("cpu"))
+    whole = device_leaf._trial
+    monkeypatch.setattr(device_leaf, "_LEAVES", {})
+    monkeypatch.setattr(device_leaf, "_LOST", [])
+    monkeypatch.setattr(device_leaf, "_trial", lambda device: whole("cpu"))
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     return Elsewhere(torch.device("cuda", 0))
 
@@ -127,7 +127,7 @@ def compiling(monkeypatch, kernel):
 
 
 def right(grid, block, arguments):
-    leaf.by_library(*arguments[:3])
+    device_leaf.by_library(*arguments[:3])
 
 
 def wrong_root(grid, block, arguments):
@@ -146,8 +146,8 @@ def broken(*arguments):
 
 def test_a_kernel_that_works_is_taken_without_a_word(first_gpu, monkeypatch):
     compiling(monkeypatch, right)
-    way = leaf.leaf_for(first_gpu)
-    assert way is not leaf.by_library
+    way = device_leaf.leaf_for(first_gpu)
+    assert way is not device_leaf.by_library
     agrees(way, torch.tensor(make_matrices(40)))
 
 
@@ -168,15 +168,15 @@ def test_a_kernel_that_is_lost_is_said_once(loss, first_gpu, monkeypatch):
     lose, reason = LOSSES[loss]
     lose(monkeypatch)
     with pytest.warns(RuntimeWarning, match="five times as long") as told:
-        assert leaf.leaf_for(first_gpu) is leaf.by_library
+        assert device_leaf.leaf_for(first_gpu) is device_leaf.by_library
     (only,) = told
     assert re.search(
         f"kernel for factors of small blocks .* on cuda:0 .*{reason}", str(only.message)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert leaf.leaf_for(first_gpu) is leaf.by_library
-        assert leaf.leaf_for(Elsewhere(torch.device("cuda", 1))) is leaf.by_library
+        assert device_leaf.leaf_for(first_gpu) is device_leaf.by_library
+        assert device_leaf.leaf_for(Elsewhere(torch.device("cuda", 1))) is device_leaf.by_library
 
 
 def test_a_warning_that_is_an_error_leaves_a_way(first_gpu, monkeypatch):
@@ -184,23 +184,23 @@ def test_a_warning_that_is_an_error_leaves_a_way(first_gpu, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeWarning):
-            leaf.leaf_for(first_gpu)
-        assert leaf.leaf_for(first_gpu) is leaf.by_library
+            device_leaf.leaf_for(first_gpu)
+        assert device_leaf.leaf_for(first_gpu) is device_leaf.by_library
 
 
 def test_processors_are_never_told_of_a_kernel(first_gpu, monkeypatch):
     monkeypatch.delattr(torch.cuda, "_compile_kernel", raising=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert leaf.leaf_for(torch.zeros(1)) is leaf.by_library
-    assert leaf._LOST == []
+        assert device_leaf.leaf_for(torch.zeros(1)) is device_leaf.by_library
+    assert device_leaf._LOST == []
 
 
 @pytest.mark.parametrize("hurried", [False, True])
 @pytest.mark.parametrize("n", [1, 64, 65, 130, 259])
 def test_factors_by_halves_are_those_of_lapack(n, hurried):
     A = make_matrices(n, lanes=3)
-    with hopeful() if hurried else nullcontext():
+    with deferred_failures() if hurried else nullcontext():
         found = by_halves.factorise(torch.tensor(A))
     L = np.linalg.cholesky(A)
     np.testing.assert_allclose(found.root, np.linalg.inv(L), rtol=0, atol=1e-10)
@@ -213,7 +213,7 @@ def test_factors_by_halves_are_those_of_lapack(n, hurried):
 def test_matrices_stay_as_they_are_unless_they_are_spent(n):
     A = make_matrices(n)
     given = torch.tensor(A).mT  # symmetric, and not in the order of rows
-    with hopeful():
+    with deferred_failures():
         kept = by_halves.factorise(given)
         np.testing.assert_array_equal(given, A.swapaxes(1, 2))
         spent = by_halves.factorise(given, overwrite=True)
@@ -239,12 +239,12 @@ def test_products_of_triangles_are_those_of_whole_matrices(n):
 def test_lanes_that_fail_are_told_and_leave_others_alone(n, where):
     A = make_matrices(n, lanes=3)
     A[1, where, where] = -1.0
-    with hopeful():
+    with deferred_failures():
         found = by_halves.factorise(torch.tensor(A))
     assert found.failed.tolist() == [False, True, False]
     roots = np.linalg.inv(np.linalg.cholesky(A[[0, 2]]))
     np.testing.assert_allclose(found.root[[0, 2]], roots, rtol=0, atol=1e-10)
-    with hopeful(), warnings.catch_warnings():
+    with deferred_failures(), warnings.catch_warnings():
         warnings.simplefilter("error")
         factor = cholesky(torch.tensor(A))
     assert isinstance(factor.failed, torch.Tensor)
@@ -271,17 +271,17 @@ def test_without_hope_lanes_are_mended_one_by_one(n):
 
 
 def test_hope_ends_where_it_began():
-    assert not is_hopeful()
-    with hopeful():
-        with hopeful():
-            assert is_hopeful()
-        assert is_hopeful()
+    assert not defers_failures()
+    with deferred_failures():
+        with deferred_failures():
+            assert defers_failures()
+        assert defers_failures()
         elsewhere = []
-        other = Thread(target=lambda: elsewhere.append(is_hopeful()))
+        other = Thread(target=lambda: elsewhere.append(defers_failures()))
         other.start()
         other.join()
         assert elsewhere == [False]
-    assert not is_hopeful()
-    with pytest.raises(KeyError), hopeful():
+    assert not defers_failures()
+    with pytest.raises(KeyError), deferred_failures():
         raise KeyError
-    assert not is_hopeful()
+    assert not defers_failures()

@@ -24,7 +24,7 @@ import pytest
 import gpproj
 from gpproj.kernels import KINDS
 from gpproj.projection import CRITERIA
-from gpproj.search.growing import STRATEGIES
+from gpproj.search.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -38,7 +38,9 @@ NEEDED = {"gpproj.sample(": "nutpie", "import torch": "torch"}
 """What examples use, and the package that brings it."""
 
 SLOW = {
+    "README.md",
     "docs/faq.md",
+    "docs/howto/any-predictor.md",
     "docs/howto/classification.md",
     "docs/howto/clusters.md",
     "docs/howto/compare.md",

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from gpproj.execute import Progress, run, run_in_batches, sending, time_text
-from gpproj.execute.sending import HELD, LARGE, Task, packed, perform
+from gpproj.execute import Progress, processes, run, run_in_batches, time_text
+from gpproj.execute.processes import CACHE_SIZE, LARGE, Task, pickle_function, run_task
 
 # Functions handed to workers are defined inside the tests: those travel whole to other processes,
 # which could not import this module by its name.
@@ -130,11 +130,11 @@ def test_exceptions_reach_the_caller(n_jobs):
 @pytest.fixture
 def a_worker(monkeypatch):
     """This process as a worker that has done nothing yet."""
-    monkeypatch.setattr(sending, "_held", type(sending._held)())
+    monkeypatch.setattr(processes, "_cached_functions", type(processes._cached_functions)())
 
 
 def task_of(function, items, bring=True):
-    token, contents = packed(function)
+    token, contents = pickle_function(function)
     brought = contents if bring else {token: contents[token]}
     return Task(token, tuple(contents), brought, items)
 
@@ -145,10 +145,10 @@ def matrix(n=100):
 
 def test_a_worker_does_what_it_has_the_arrays_for(a_worker):
     first, second = matrix(), matrix() + 1.0
-    assert perform(task_of(first.take, [0, 1], bring=False)) is None
-    assert perform(task_of(first.take, [0, 1])) == first.take([0, 1]).tolist()
-    assert perform(task_of(first.__getitem__, [(0, 1)], bring=False)) == [first[0, 1]]
-    assert perform(task_of(second.take, [0], bring=False)) is None
+    assert run_task(task_of(first.take, [0, 1], bring=False)) is None
+    assert run_task(task_of(first.take, [0, 1])) == first.take([0, 1]).tolist()
+    assert run_task(task_of(first.__getitem__, [(0, 1)], bring=False)) == [first[0, 1]]
+    assert run_task(task_of(second.take, [0], bring=False)) is None
 
 
 def test_a_task_is_nothing_that_joblib_scatters():
@@ -166,16 +166,16 @@ def test_a_worker_makes_a_function_once(a_worker):
             return self.calls
 
     task = task_of(Counter(), [0, 0])
-    assert [perform(task), perform(task)] == [[1, 2], [3, 4]]
+    assert [run_task(task), run_task(task)] == [[1, 2], [3, 4]]
 
 
 def test_a_worker_forgets_the_oldest_functions(a_worker):
-    arrays = [matrix() + shift for shift in range(HELD + 1)]
+    arrays = [matrix() + shift for shift in range(CACHE_SIZE + 1)]
     for array in arrays:
-        perform(task_of(array.take, [0]))
-    assert len(sending._held) == HELD
-    assert perform(task_of(arrays[0].sum, [0], bring=False)) is None
-    assert perform(task_of(arrays[1].sum, [None], bring=False)) == [arrays[1].sum()]
+        run_task(task_of(array.take, [0]))
+    assert len(processes._cached_functions) == CACHE_SIZE
+    assert run_task(task_of(arrays[0].sum, [0], bring=False)) is None
+    assert run_task(task_of(arrays[1].sum, [None], bring=False)) == [arrays[1].sum()]
 
 
 @pytest.mark.parametrize(
@@ -192,9 +192,9 @@ def test_a_worker_forgets_the_oldest_functions(a_worker):
     ids=["C", "Fortran", "slice", "integers", "booleans", "small", "objects"],
 )
 def test_arrays_arrive_as_they_were(a_worker, made, apart):
-    token, contents = packed(made.__getitem__)
+    token, contents = pickle_function(made.__getitem__)
     assert len(contents) == 1 + apart
-    (arrived,) = perform(Task(token, tuple(contents), contents, [...]))
+    (arrived,) = run_task(Task(token, tuple(contents), contents, [...]))
     np.testing.assert_array_equal(arrived, made)
     assert arrived.dtype == made.dtype
     if made.flags.forc:
@@ -204,7 +204,9 @@ def test_arrays_arrive_as_they_were(a_worker, made, apart):
 def test_layouts_are_told_apart():
     square = matrix()
     symmetric = square + square.T
-    names = [set(packed(array.take)[1]) for array in (symmetric, np.asfortranarray(symmetric))]
+    names = [
+        set(pickle_function(array.take)[1]) for array in (symmetric, np.asfortranarray(symmetric))
+    ]
     assert names[0].isdisjoint(names[1])
 
 
@@ -215,7 +217,7 @@ def test_no_task_can_change_an_array_under_the_others(a_worker):
         array[item] = 0.0
 
     with pytest.raises(ValueError, match="read-only"):
-        perform(task_of(change, [0]))
+        run_task(task_of(change, [0]))
     array[0] = 0.0  # the caller can
 
 

@@ -12,13 +12,14 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.linalg import replays as recording
+from gpproj.linalg import device_graphs as recording
 from gpproj.linalg import room_for
 from gpproj.linalg.arrays import SHARE
 from gpproj.projection import CRITERIA, OBJECTIVES, family_of
-from gpproj.projection.objective import left_out_means, posterior_divergence
+from gpproj.projection.objective import left_out_means
 from gpproj.projection.starts import usual_starts
 from gpproj.reference import Draws
+from tests.fitting import fit_mode
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("gpu")
@@ -102,7 +103,7 @@ def test_searches_find_what_the_processor_finds(pair, learn):
 
 def test_a_fit_ends_where_the_processor_ends(exact, gpu):
     X, y = exact.X.iloc[:60, :3], exact.y[:60]
-    found, expected = gpproj.fit(X, y, device=gpu), gpproj.fit(X, y)
+    found, expected = fit_mode(X, y, device=gpu), fit_mode(X, y)
     assert found.training.X.device.type == "cuda"
     assert found.log_marginal_likelihood == pytest.approx(
         expected.log_marginal_likelihood, rel=1e-7
@@ -147,12 +148,15 @@ def test_recordings_of_several_sizes_do_not_disturb_each_other(exact):
     target = exact.there.target
     sizes = (2, 7, 20, 11)
     expected = {
-        lanes: posterior_divergence(exact.here.target, *candidates(exact.here, lanes))
+        lanes: OBJECTIVES["projection"].value(exact.here.target, *candidates(exact.here, lanes))
         for lanes in sizes
     }
     for _ in range(MANY_CALLS):
         for lanes in sizes:
-            agree(posterior_divergence(target, *candidates(exact.here, lanes)), expected[lanes])
+            agree(
+                OBJECTIVES["projection"].value(target, *candidates(exact.here, lanes)),
+                expected[lanes],
+            )
     assert len(target.replays._recorded) >= len(sizes)
 
 
@@ -167,7 +171,7 @@ def test_clusters_in_one_batch_are_those_of_the_processor(exact, learn):
         for figure in ("projection_error", "loo_divergence"):
             assert getattr(found, figure) == pytest.approx(getattr(expected, figure), rel=1e-4)
         close(found.log_density(exact.X, exact.y), expected.log_density(exact.X, exact.y), 1e-4)
-    (batch,) = there.kept.values()
+    (batch,) = there.device_cache.values()
     held = batch.targets.left_out if learn == "loo" else batch.targets
     assert held.replays._recorded
 
@@ -244,14 +248,14 @@ def test_a_candidate_that_cannot_be_factorised_is_mended_after_a_replay(exact):
         exact.X, exact.y, exact.here.kernel, Gaussian(0.1), nugget=0.0, device="cuda"
     )
     kernel, parameters, masks = candidates(reference, 3)
-    good = posterior_divergence(reference.target, kernel, parameters, masks)
+    good = OBJECTIVES["projection"].value(reference.target, kernel, parameters, masks)
     for place, one in enumerate(kernel.parameters(INPUTS)):
         if one.kind.is_scale:
             parameters[1, place] = 8.0
     parameters[1, -1] = -60.0
     for _ in range(MANY_CALLS):
         with pytest.warns(gpproj.linalg.JitterWarning):
-            found = posterior_divergence(reference.target, kernel, parameters, masks)
+            found = OBJECTIVES["projection"].value(reference.target, kernel, parameters, masks)
         assert np.isfinite(found.value).all()
         close(found.value[[0, 2]], good.value[[0, 2]])
         close(found.gradient[[0, 2]], good.gradient[[0, 2]])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gpproj
+from tests.fitting import fit_mode
 
 # That the null model is best is the right answer for some of these data.
 pytestmark = pytest.mark.filterwarnings(
@@ -89,7 +90,7 @@ MORE_CASES = [
 )
 def test_ill_posed_data_have_finite_answers(make, name):
     X, y = make(np.random.default_rng(0))
-    ref = gpproj.fit(X, y, name)
+    ref = fit_mode(X, y, name)
     assert np.isfinite(ref.log_marginal_likelihood)
     everything = [*ref.predict(X), *ref.predict_response(X), ref.log_density(X, y), *ref.loo()]
     assert all(np.all(np.isfinite(part)) for part in everything)
@@ -111,7 +112,7 @@ def test_ill_posed_data_have_finite_answers(make, name):
 @pytest.mark.parametrize("name", ["probit", "logit", "poisson"])
 def test_separable_data_are_told_apart(name):
     X, y = separable(np.random.default_rng(0))
-    ref = gpproj.fit(X, y.astype(int), name)
+    ref = fit_mode(X, y.astype(int), name)
     path = gpproj.forward_search(ref, 1, progress=False)
     assert path.order == ("x0",)
     probability = path[1].predict_response(X).mean
@@ -120,7 +121,7 @@ def test_separable_data_are_told_apart(name):
 
 def test_contradictions_leave_both_classes_equally_likely():
     X, y = contradictions(np.random.default_rng(0))
-    ref = gpproj.fit(X, y, "probit")
+    ref = fit_mode(X, y, "probit")
     np.testing.assert_allclose(ref.predict_response(X).mean, 0.5, atol=0.02)
 
 
@@ -131,7 +132,7 @@ def test_constant_inputs_come_last(name):
     X = np.column_stack([np.ones(16), rng.standard_normal((16, 2))])
     y = (X[:, 1] + 0.3 * rng.standard_normal(16) > 0).astype(int)
     with pytest.warns(UserWarning, match="constant"):
-        ref = gpproj.fit(X, y, name)
+        ref = fit_mode(X, y, name)
     path = gpproj.forward_search(ref, progress=False)
     assert path.order[0] == "x1"
     assert path.order[-1] == "x0"
@@ -145,7 +146,7 @@ def test_a_single_event(name):
     X = np.random.default_rng(0).standard_normal((20, 2))
     y = np.zeros(20, dtype=int)
     y[4] = 1
-    ref = gpproj.fit(X, y, name)
+    ref = fit_mode(X, y, name)
     path = gpproj.forward_search(ref, progress=False)
     assert np.all(np.isfinite(path.errors))
     assert ref.predict_response(X).mean.sum() == pytest.approx(1.0, abs=0.5)
@@ -157,6 +158,6 @@ def test_a_single_event(name):
 
 def test_the_units_of_inputs_do_not_matter():
     X, y = three_members(np.random.default_rng(0))
-    one = gpproj.fit(X, y, "probit")
-    other = gpproj.fit(X * [1e6, 1e-6] + [0.0, 5.0], y, "probit")
+    one = fit_mode(X, y, "probit")
+    other = fit_mode(X * [1e6, 1e-6] + [0.0, 5.0], y, "probit")
     assert other.log_marginal_likelihood == pytest.approx(one.log_marginal_likelihood, abs=1e-5)

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from gpproj.optimise import Outcome, advance, begin, direction, joined, minimise
+from gpproj.optimise import Outcome, advance, begin, concatenate_states, direction, minimise
 from gpproj.optimise.memory import empty_memory, remember
-from gpproj.optimise.model import _solve, held_step, model_of, newton_step
+from gpproj.optimise.model import _solve, constrained_step, model_of, newton_step
 
 Floats = NDArray[np.float64]
 
@@ -200,11 +200,11 @@ def test_lanes_are_joined_and_taken_apart_without_a_trace():
     # three lanes that have come different ways, in another order
     ways = [advance(problems.objective, whole.keep([lane]), lane) for lane in (4, 0, 3)]
     numbers = np.array([4, 0, 3])
-    state = joined(ways)
+    state = concatenate_states(ways)
     assert state.lanes.tolist() == [0, 1, 2]
     ended = advance(lambda x, lanes: problems.objective(x, numbers[lanes]), state, 60 - numbers)
     assert ended.iterations.max() <= 60
-    for lane, alone in zip(numbers, ended.apart(), strict=True):
+    for lane, alone in zip(numbers, ended.split(), strict=True):
         assert alone.lanes.tolist() == [0]
         expected = Outcome(*(field[[lane]] for field in together))._replace(lanes=np.array([0]))
         assert_same(alone.outcome(), expected)
@@ -289,7 +289,7 @@ def test_a_broken_model_gives_way_to_the_gradient(monkeypatch):
     problems = bounded_quadratics(np.random.default_rng(6), 5, 4)
     expected = minimise(*problems)
     monkeypatch.setattr(
-        direction, "held_step", lambda model, move, held: np.full_like(move, np.nan)
+        direction, "constrained_step", lambda model, move, held: np.full_like(move, np.nan)
     )
     outcome = minimise(*problems, max_iterations=2000)
     assert outcome.evaluations.sum() > expected.evaluations.sum()
@@ -430,7 +430,7 @@ def test_steps_minimise_the_dense_model():
     held[:, 1] = True
     move = np.where(held, 0.3, 0.0)
     model = model_of(memory, rows, gradient, free)
-    newton, around = newton_step(model), held_step(model, move, held)
+    newton, around = newton_step(model), constrained_step(model, move, held)
 
     for lane in rows:
         at = np.flatnonzero(free[lane])

@@ -13,6 +13,7 @@ import gpproj
 from gpproj.kernels import Matern52
 from gpproj.likelihoods import Gaussian
 from gpproj.recipes import Result, remembered
+from tests.fitting import fit_mode
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((25, 3))
@@ -31,7 +32,7 @@ def reference():
 
 
 def test_references_remember_every_setting(reference):
-    fitted = gpproj.fit(X, Y, kernel=Matern52(), prior=None, nugget=1e-3)
+    fitted = fit_mode(X, Y, kernel=Matern52(), prior=None, nugget=1e-3)
     linear = gpproj.sample_linear(X, Y, draws=30)
     made = {gpproj.condition: reference, gpproj.fit: fitted, gpproj.sample_linear: linear}
     for function, found in made.items():
@@ -61,7 +62,7 @@ def test_paths_remember_every_setting(reference):
     assert forward.recipe.keywords["groups"] == {"both": ("x0", "x1")}
     assert backward.recipe.keywords["always"] == ("x2",)
     assert given.recipe.keywords["order"] == ("x1", "x0")
-    again = forward.again(reference)
+    again = forward.repeat(reference)
     assert (again.order, again.learn) == (forward.order, "projection")
     np.testing.assert_array_equal(again.errors, forward.errors)
 

@@ -19,7 +19,8 @@ from gpproj import inference
 from gpproj.cli import main
 from gpproj.cli.display import score_table
 from gpproj.cli.outputs import _tables, answer_of
-from gpproj.cli.run import Run, Settings
+from gpproj.cli.run import Run
+from gpproj.cli.settings import Settings
 from gpproj.data import raw_rows
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import NegativeBinomial, Poisson
@@ -461,6 +462,24 @@ def test_warnings_outlive_an_interruption(call, csv, tmp_path, monkeypatch):
         assert said in (folder / "report.html").read_text()
 
 
+def test_what_is_wrong_with_the_reference_is_printed_in_sentences(call, tmp_path):
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame(rng.standard_normal((40, 3)), columns=["a", "b", "price"])
+    noise.to_csv(tmp_path / "noise.csv", index=False)
+    folder = tmp_path / "run"
+    options = ("--target", "price", "--folds", "2", "--max-inputs", "1", "--out", folder)
+    code, out, err = call("select", tmp_path / "noise.csv", *options)
+    assert code == 0
+    sentence = "the model predicts left-out rows no better than a model without inputs"
+    assert err.replace("\n", " ").count(f"warning: {sentence}") == 1
+    assert "ReferenceWarning" not in err + out
+    assert f"Note: {sentence}" in " ".join(out.split())
+    assert sentence[4:] in (folder / "report.html").read_text()
+    assert answer_of(gpproj.load(folder / "validation"), folder, "gaussian")["problems"][0][
+        :60
+    ] in (sentence)
+
+
 def warn_and(function):
     def warned(*arguments, **options):
         import warnings
@@ -721,7 +740,8 @@ def test_predictions_that_cannot_be_made(call, run, csv, tmp_path, options):
 
 
 def test_predictions_into_no_folder(call, run, csv, tmp_path):
-    refused(call("predict", run, csv, "--out", tmp_path / "absent" / "p.csv"), "absent")
+    out = tmp_path / "absent" / "p.csv"
+    refused(call("predict", run, csv, "--size", "1", "--out", out), "absent")
 
 
 def refused(answer, said=""):

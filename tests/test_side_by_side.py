@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.execute import together
+from gpproj.execute import run_gathered
 from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.projection import ProcessProjector, batching
 from gpproj.projection import clusters as clusters_module
-from gpproj.reference import Draws, Groups, Target, lanes, running
-from gpproj.validation.keeping import Keeper
+from gpproj.projection.loss import Loss
+from gpproj.reference import Draws, StackCache, Target, device_targets, running
+from gpproj.validation.checkpoint import FoldCheckpoint
 
 torch = pytest.importorskip("torch")
 
@@ -60,13 +61,14 @@ def close(one, two, tolerance=1e-9):
 
 def counted(monkeypatch, name="begin"):
     """The lanes of every batch that is begun (or advanced) from now on."""
-    batches, plain = [], getattr(batching, name)
+    place = Loss if name == "begin" else batching
+    batches, plain = [], getattr(place, name)
 
-    def work(goal, *rest, **named):
-        batches.append(len(goal.masks))
-        return plain(goal, *rest, **named)
+    def work(loss, *rest, **named):
+        batches.append(len(loss.masks))
+        return plain(loss, *rest, **named)
 
-    monkeypatch.setattr(batching, name, work)
+    monkeypatch.setattr(place, name, work)
     return batches
 
 
@@ -133,12 +135,12 @@ def spied(monkeypatch, module, name):
 
 @pytest.mark.slow
 def test_folds_with_a_checkpoint_are_kept_one_by_one(there, tmp_path, monkeypatch):
-    meetings = spied(monkeypatch, running, "together")
+    gathered = spied(monkeypatch, running, "run_gathered")
     path = gpproj.project_path(there, ["a", "b"])
     check = partial(gpproj.validate, there, path, "kfold", random_state=0, progress=False)
     expected = check(folds=3)
-    assert len(meetings) == 1
-    plain, seen = Keeper.__call__, []
+    assert len(gathered) == 1
+    plain, seen = FoldCheckpoint.__call__, []
 
     def interrupted(keeper, fold):
         if fold.number == 2:
@@ -147,34 +149,34 @@ def test_folds_with_a_checkpoint_are_kept_one_by_one(there, tmp_path, monkeypatc
         return plain(keeper, fold)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "__call__", interrupted)
+        patched.setattr(FoldCheckpoint, "__call__", interrupted)
         with pytest.raises(KeyboardInterrupt):
             check(folds=3, checkpoint=tmp_path / "kept")
     assert seen == [0, 1]
     assert len(list((tmp_path / "kept").iterdir())) == 2
     found = check(folds=3, checkpoint=tmp_path / "kept")
-    assert len(meetings) == 1
+    assert len(gathered) == 1
     close(found.scores.log_density, expected.scores.log_density, 1e-6)
 
 
 @pytest.mark.slow
 def test_processes_that_are_configured_take_the_folds(there, monkeypatch):
-    meetings, runs = (spied(monkeypatch, running, name) for name in ("together", "run"))
+    gathered, runs = (spied(monkeypatch, running, name) for name in ("run_gathered", "run"))
     path = gpproj.project_path(there, ["a"])
     with joblib.parallel_config("loky", n_jobs=2):
         cv = gpproj.validate(there, path, "kfold", folds=2, n_jobs=None, progress=False)
-    assert (len(meetings), len(runs)) == (0, 1)
+    assert (len(gathered), len(runs)) == (0, 1)
     assert len(cv.orders) == 2
 
 
 def test_fewer_folds_meet_where_each_has_many_draws(monkeypatch):
-    reference, sizes, plain = drawn(0), [], running.together
+    reference, sizes, plain = drawn(0), [], running.run_gathered
 
-    def work(function, items, n_jobs, progress, *, at_once, within):
-        sizes.append(at_once)
-        return plain(function, items, n_jobs, progress, at_once=at_once, within=within)
+    def work(function, items, n_jobs, progress, *, max_threads, thread_context):
+        sizes.append(max_threads)
+        return plain(function, items, n_jobs, progress, max_threads=max_threads)
 
-    monkeypatch.setattr(running, "together", work)
+    monkeypatch.setattr(running, "run_gathered", work)
     monkeypatch.setattr(running, "room_for", lambda X: 4 * 50**2 * 10)
     for clusters, n_jobs in ((None, 1), (2, 1), ("draws", 1), ("draws", 3)):
         running.run_where(reference, abs, [-1], n_jobs, clusters=clusters)
@@ -182,10 +184,10 @@ def test_fewer_folds_meet_where_each_has_many_draws(monkeypatch):
 
 
 def test_references_with_inducing_points_take_turns(monkeypatch):
-    meetings = spied(monkeypatch, running, "together")
+    gathered = spied(monkeypatch, running, "run_gathered")
     sparse = made(0, "cpu", inference=gpproj.Sparse(10))
     assert running.run_where(sparse, abs, [-1, 2]) == [1, 2]
-    assert meetings == []
+    assert gathered == []
 
 
 @pytest.mark.slow
@@ -198,7 +200,7 @@ def test_clusters_of_several_references_go_into_one_batch(monkeypatch):
     work(0)
     alone, integrated = max(batches), len(batches)
     batches.clear()
-    found = together(work, range(3))
+    found = run_gathered(work, range(3))
     assert len(batches) == integrated
     assert max(batches) == 3 * alone
     close(np.stack(found), np.stack(expected), 1e-4)
@@ -206,25 +208,25 @@ def test_clusters_of_several_references_go_into_one_batch(monkeypatch):
 
 def test_groups_are_found_again():
     targets = [made(seed, "cpu").target for seed in range(3)]
-    groups = Groups()
+    groups = StackCache()
     first = groups.of(targets, [2, 1, 3])
     assert first.owner.tolist() == [0, 0, 1, 2, 2, 2]
     fewer = groups.of([targets[2], targets[0]], [1, 2])
     assert fewer.owner.tolist() == [2, 0, 0]
-    assert fewer.group is first.group
+    assert fewer.stack is first.stack
     twice = groups.of([first.at(np.array([5, 0])), targets[1]], [2, 1])
     assert twice.owner.tolist() == [2, 0, 1]
-    assert twice.group is first.group
-    np.testing.assert_array_equal(twice.group.each.root[2], targets[2].root)
-    assert first.left_out.group is fewer.left_out.group
-    for seed in range(lanes.REMEMBERED):
+    assert twice.stack is first.stack
+    np.testing.assert_array_equal(twice.stack.arrays.root[2], targets[2].root)
+    assert first.left_out.stack is fewer.left_out.stack
+    for seed in range(device_targets.REMEMBERED):
         groups.of([targets[0], made(seed, "cpu").target], [1, 1])
-    assert groups.of(targets, [1, 1, 1]).group is not first.group  # forgotten
+    assert groups.of(targets, [1, 1, 1]).stack is not first.stack  # forgotten
 
 
 def test_lanes_have_the_arrays_of_their_own_target():
     targets = [made(seed, "cpu").target for seed in range(3)]
-    several = Groups().of(targets, [1, 2, 1]).at(np.array([3, 0, 1]))
+    several = StackCache().of(targets, [1, 2, 1]).at(np.array([3, 0, 1]))
     own = several.take(torch.asarray(several.owner))
     rows = several.left_out.take(torch.asarray(several.owner))
     for lane, member in enumerate((2, 0, 1)):
@@ -236,15 +238,15 @@ def test_lanes_have_the_arrays_of_their_own_target():
 
 
 def test_large_groups_are_not_kept_beside_others(monkeypatch):
-    monkeypatch.setattr(lanes, "room_for", lambda X: 5 * 50**2)
+    monkeypatch.setattr(device_targets, "room_for", lambda X: 5 * 50**2)
     targets = [made(seed, "cpu").target for seed in range(6)]
-    groups = Groups()
+    groups = StackCache()
     pair, others = (groups.of(targets[k : k + 2], [1, 1]) for k in (0, 2))
-    assert groups.of(targets[:2], [1, 1]).group is pair.group  # both are known
+    assert groups.of(targets[:2], [1, 1]).stack is pair.stack  # both are known
     all_of_them = groups.of(targets, [1] * 6)
-    assert groups.of(targets, [1] * 6).group is all_of_them.group
+    assert groups.of(targets, [1] * 6).stack is all_of_them.stack
     for known in (pair, others):
-        assert groups.of(targets[:4], [1] * 4).group is not known.group
+        assert groups.of(targets[:4], [1] * 4).stack is not known.stack
 
 
 def others_of(X, y, **changes):
@@ -341,8 +343,8 @@ def test_clusters_go_into_one_batch(asked, learn):
     gpproj.project(reference, ["a"], learn, clusters="draws")
     (targets,) = of_clusters(asked, reference)
     assert targets.X.shape == (50, 4)  # all have the same inputs
-    assert targets.group.each.root.shape == (5, 50, 50)
-    assert targets.left_out.group.each.mean.shape == (5, 50)
+    assert targets.stack.arrays.root.shape == (5, 50, 50)
+    assert targets.left_out.stack.arrays.mean.shape == (5, 50)
 
 
 def test_what_clusters_are_compared_with_is_kept_for_all_submodels(asked):

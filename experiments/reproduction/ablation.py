@@ -37,7 +37,7 @@ from reproduction.predictive import (
     parameters_of,
 )
 from reproduction.results import half_width, write
-from reproduction.running import random_split, repeated, timed
+from reproduction.running import fit_mode, random_split, repeated, timed
 from reproduction.splits import SETTINGS
 
 ROWS = {"boston": SETTINGS["boston"].n, "diabetes": 200}
@@ -98,7 +98,7 @@ def rows_of(name: str, seed: int) -> Iterator[dict[str, Any]]:
     split = standardised(name, seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
-        ref = gpproj.fit(split.X, split.y, standardize=False, nugget=NUGGET)
+        ref = fit_mode(split.X, split.y, standardize=False, nugget=NUGGET)
         path = gpproj.forward_search(
             ref, max(SIZES), learn="projection", exchange=False, progress=False
         )

@@ -83,6 +83,7 @@ def family_of(
 
 def parameters_of(sub: gpproj.Submodel) -> Host:
     """Return the log parameters of a submodel's kernel, then its log extra variance."""
+    assert isinstance(sub, gpproj.GaussianProcessSubmodel)
     kernel: Host = sub.kernel.log_parameters(len(sub.inputs))
     return np.append(kernel, np.log(sub.extra_variance))
 

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 
 import gpproj
 from reproduction.results import write
-from reproduction.running import repeated
+from reproduction.running import fit_mode, repeated
 
 
 def reproduce_toy(
@@ -53,7 +53,7 @@ def summarise(raw: pd.DataFrame) -> pd.DataFrame:
 def rows_of(n: int, seed: int) -> Iterator[dict[str, Any]]:
     """Yield one row for each input of one data set."""
     X, y = gpproj.datasets.toy_sines(n=n, random_state=seed)
-    ref = gpproj.fit(X, y, prior=None)
+    ref = fit_mode(X, y, prior=None)
     null = gpproj.project(ref, [], "projection", prior=None)
     full = gpproj.project(ref, ref.feature_names, "projection", prior=None)
     relevance = ref.ard_relevance()

@@ -12,12 +12,15 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "GaussianProcessReference",
+    "GaussianProcessSubmodel",
     "LinearReference",
     "LinearSubmodel",
     "MomentReference",
     "ProjectionClassifier",
     "ProjectionRegressor",
     "Reference",
+    "ReferenceCheck",
+    "ReferenceWarning",
     "SearchPath",
     "Sparse",
     "Submodel",
@@ -30,10 +33,12 @@ __all__ = [
     "fit",
     "forward_search",
     "from_draws",
+    "from_estimator",
     "from_gpjax",
     "from_gpytorch",
     "from_linear_draws",
     "from_moments",
+    "from_predictions",
     "from_pymc",
     "from_sklearn",
     "from_tinygp",
@@ -59,21 +64,25 @@ if TYPE_CHECKING:
     from gpproj.estimators import ProjectionClassifier, ProjectionRegressor
     from gpproj.inference import Sparse
     from gpproj.io import load
-    from gpproj.projection import LinearSubmodel, Submodel, project
+    from gpproj.projection import GaussianProcessSubmodel, LinearSubmodel, Submodel, project
     from gpproj.reference import (
         GaussianProcessReference,
         LinearReference,
         MomentReference,
         Reference,
+        ReferenceCheck,
+        ReferenceWarning,
         condition,
         fit,
         from_draws,
         from_linear_draws,
         from_moments,
+        from_predictions,
         sample,
         sample_linear,
     )
     from gpproj.reference.adapters import (
+        from_estimator,
         from_gpjax,
         from_gpytorch,
         from_pymc,
@@ -97,21 +106,25 @@ else:
         "estimators": ("ProjectionClassifier", "ProjectionRegressor"),
         "inference": ("Sparse",),
         "io": ("load",),
-        "projection": ("LinearSubmodel", "Submodel", "project"),
+        "projection": ("GaussianProcessSubmodel", "LinearSubmodel", "Submodel", "project"),
         "reference": (
             "GaussianProcessReference",
             "LinearReference",
             "MomentReference",
             "Reference",
+            "ReferenceCheck",
+            "ReferenceWarning",
             "condition",
             "fit",
             "from_draws",
             "from_linear_draws",
             "from_moments",
+            "from_predictions",
             "sample",
             "sample_linear",
         ),
         "reference.adapters": (
+            "from_estimator",
             "from_gpjax",
             "from_gpytorch",
             "from_pymc",

@@ -22,7 +22,7 @@ FEW = 10
 """An input with no more distinct values than this is taken at these, not in between."""
 
 QUANTILE = 1.959963984540054
-"""Of the standard normal distribution: 95 % lie between minus and plus this."""
+"""Quantile of the standard normal distribution: 95 % lie between minus and plus this."""
 
 
 def effects(

@@ -28,7 +28,7 @@ def gaussian_kl(difference: Array, root: Array, log_det: float, other: Factor) -
     log_det : float
         `log|Sigma|`, known once for all.
     other : Factor
-        Of Sigma', `(b, n, n)`; its memory is reused. Lanes that failed are infinitely far.
+        Factor of Sigma', `(b, n, n)`; its memory is reused. Lanes that failed are infinitely far.
 
     Returns
     -------

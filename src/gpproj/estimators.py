@@ -1,4 +1,4 @@
-"""scikit-learn's face of the package: estimators that select inputs and predict with them.
+"""Estimators of scikit-learn that select inputs and predict with them.
 
 The only mutable state of the package is here, as scikit-learn wants it.
 """
@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpproj.linalg import Host, to_host
 from gpproj.reference import Reference, fit, sample
 from gpproj.reference.adapters import from_sklearn
+from gpproj.reference.sampling import check_count
 from gpproj.search import forward_search
 from gpproj.validation import validate
 
 
 class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What regressor and classifier have in common."""
+    """Base of the regressor and the classifier: parameters, selection and support."""
 
     def __init__(
         self,
@@ -53,19 +55,27 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         """Make the reference, search, choose a size."""
         d = int(X.shape[1])
         size = _size_of(self.n_features_to_select, d)
-        most = _most_of(self.max_features, d) if size is None else size
-        least = _least_of(self.min_features_to_select, most) if size is None else size
-        seed = _seed_of(self.random_state)
+        if size is None:
+            most = d if self.max_features is None else self.max_features
+            most = _limit_of("max_features", most, 1, d)
+            least = _limit_of("min_features_to_select", self.min_features_to_select, 0, most)
+        else:
+            least = most = size
+        seed = self.random_state
+        if not _is_integer(seed):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        seed = int(seed)
         inputs = self._named(X)
         self.reference_ = self._reference(inputs, y, likelihood, seed)
         if row_groups is not None:
             self.reference_ = self.reference_.with_row_groups(row_groups)
-        show, jobs = bool(self.verbose), 1 if self.n_jobs is None else self.n_jobs
+        how: dict[str, Any] = {
+            "n_jobs": 1 if self.n_jobs is None else self.n_jobs,
+            "progress": bool(self.verbose),
+        }
         learn: Any = self.learn
         criterion: Any = self.criterion
-        self.path_ = forward_search(
-            self.reference_, most, learn=learn, criterion=criterion, n_jobs=jobs, progress=show
-        )
+        self.path_ = forward_search(self.reference_, most, learn=learn, criterion=criterion, **how)
         self.validation_ = None
         if size is None:
             self.validation_ = validate(
@@ -73,9 +83,8 @@ class _Projection(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit
                 self.path_,
                 folds=self.cv,
                 method="kfold",
-                n_jobs=jobs,
                 random_state=seed,
-                progress=show,
+                **how,
             )
             enough = self.validation_.suggest_size()
             size = max(most if enough is None else enough, least)
@@ -141,38 +150,38 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  #
         them (`gpproj[mcmc]`), a `GaussianProcessRegressor` that is cloned and fitted, or a function
         from `X` and `y` to a `gpproj.Reference`.
     min_features_to_select : int
-        Of "auto": at least so many, even where none is needed.
+        Least number of inputs that "auto" selects, even where none is needed.
     max_features : int, optional
-        Of "auto": how far the search goes; all inputs when left out.
+        Largest number of inputs that "auto" tries; all inputs when left out.
     cv : int or splitter
-        Of "auto": the folds.
+        Folds of "auto".
     learn : {"loo", "projection", "marginal_likelihood"}
-        How submodels are learned, as for `gpproj.project`.
+        How submodels are learned, see `gpproj.project`.
     criterion : {"loo_divergence", "projection_error"}, optional
-        What they are compared by, as for `gpproj.forward_search`.
+        What submodels are compared by, see `gpproj.forward_search`.
     n_jobs : int, optional
-        Workers for search and folds.
+        Number of workers for search and folds.
     random_state : int, RandomState or None
-        Of folds and draws.
+        Seed or source of the folds and draws.
     verbose : int or bool
-        Show progress.
+        Whether progress is shown.
 
     Attributes
     ----------
     support_ : array `(d,)` of bool
-        Inputs that are selected.
+        Which inputs are selected.
     ranking_ : array `(d,)` of int
         One for selected inputs, then the order of the search; all that were not reached come last.
     reference_ : gpproj.Reference
         The model of all inputs.
     path_ : gpproj.SearchPath
     validation_ : gpproj.Validation or None
-        Of "auto".
+        The validation by which "auto" has chosen; None without it.
     submodel_ : gpproj.Submodel
         The Gaussian process of the selected inputs.
     n_features_in_ : int
     feature_names_in_ : array of str
-        If `X` had names.
+        Names of the columns, if `X` had names.
 
     Examples
     --------
@@ -215,7 +224,7 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  #
         -------
         array `(m,)`, or two of them
         """
-        new = self._new(X)
+        new = self._new(X)  # first: it says so where nothing is fitted yet
         mean, variance = self.submodel_.predict_response(new)
         return (to_host(mean), np.sqrt(to_host(variance))) if return_std else to_host(mean)
 
@@ -223,40 +232,20 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  #
 class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc]  # likewise
     """Select the few inputs that tell two classes apart as well as all of them.
 
-    As `ProjectionRegressor`, with a probit model of two classes.
+    The model is a probit one of two classes. Parameters and attributes are those of
+    `ProjectionRegressor`, with these differences.
 
     Parameters
     ----------
-    n_features_to_select : "auto", int or float
-        A number of inputs, or a share of them between 0 and 1.
     reference : {"fit", "sample"}, estimator or callable
-        As for `ProjectionRegressor`; the estimator is a `GaussianProcessClassifier`.
-    min_features_to_select : int
-        Of "auto": at least so many, even where none is needed.
-    max_features : int, optional
-        Of "auto": how far the search goes; all inputs when left out.
+        An estimator is a `GaussianProcessClassifier`.
     cv : int or splitter
-        Of "auto": the folds, stratified by class.
-    learn : {"loo", "projection", "marginal_likelihood"}
-        How submodels are learned, as for `gpproj.project`.
-    criterion : {"loo_divergence", "projection_error"}, optional
-        What they are compared by, as for `gpproj.forward_search`.
-    n_jobs : int, optional
-        Workers for search and folds.
-    random_state : int, RandomState or None
-        Of folds and draws.
-    verbose : int or bool
-        Show progress.
+        The folds of "auto" are stratified by class.
 
     Attributes
     ----------
     classes_ : array `(2,)`
         The labels.
-    support_, ranking_, reference_, path_, validation_, submodel_
-        As for `ProjectionRegressor`.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        If `X` had names.
 
     Examples
     --------
@@ -268,16 +257,7 @@ class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc] 
     """
 
     def fit(self, X: Any, y: Any, row_groups: Any = None) -> ProjectionClassifier:
-        """Select inputs.
-
-        Parameters
-        ----------
-        X : frame or array `(n, d)`
-        y : array `(n,)`
-            Two classes, by any labels.
-        row_groups : array `(n,)`, optional
-            As for `ProjectionRegressor`.
-        """
+        """Select inputs; `y` has two classes, by any labels. See `ProjectionRegressor.fit`."""
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
@@ -305,47 +285,31 @@ class ProjectionClassifier(ClassifierMixin, _Projection):  # type: ignore[misc] 
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
+        """Return the tags, which say that there are two classes only."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
 
-def _size_of(asked: Any, d: int) -> int | None:
-    """Return the number of inputs asked for; None for "auto"."""
-    if isinstance(asked, str) and asked == "auto":
+def _size_of(selected: Any, d: int) -> int | None:
+    """Return the number of inputs to select; None for "auto"."""
+    if isinstance(selected, str) and selected == "auto":
         return None
-    if _is_whole(asked) and 1 <= asked <= d:
-        return int(asked)
-    if isinstance(asked, float | np.floating) and 0.0 < asked <= 1.0:
-        return max(int(asked * d), 1)
+    if _is_integer(selected) and 1 <= selected <= d:
+        return int(selected)
+    if isinstance(selected, float | np.floating) and 0.0 < selected <= 1.0:
+        return max(int(selected * d), 1)
     raise ValueError(
         f'n_features_to_select must be "auto", a number from 1 to {d} or a share between 0 and 1; '
-        f"got {asked!r}"
+        f"got {selected!r}"
     )
 
 
-def _most_of(asked: Any, d: int) -> int:
-    if asked is None:
-        return d
-    if not _is_whole(asked) or asked < 1:
-        raise ValueError(f"max_features must be a number of at least 1; got {asked!r}")
-    return min(int(asked), d)
+def _limit_of(name: str, value: Any, least: int, most: int) -> int:
+    """Return a limit of "auto" as a number of inputs, at most `most`."""
+    check_count(name, value, least)
+    return min(int(value), most)
 
 
-def _least_of(asked: Any, most: int) -> int:
-    if not _is_whole(asked) or asked < 0:
-        raise ValueError(f"min_features_to_select must be a number of at least 0; got {asked!r}")
-    return min(int(asked), most)
-
-
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _seed_of(random_state: Any) -> int:
-    from sklearn.utils import check_random_state
-
-    if _is_whole(random_state):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -72,6 +72,7 @@ def remembered(
             return result.made
 
         # What users see is what they get: not the result with its changes, but what was made.
+        # (Functions may have a signature of their own; the types of Python do not know that.)
         shown = _within_result(parameters.return_annotation)
         made.__annotations__ = {**function.__annotations__, "return": shown}
         made.__signature__ = parameters.replace(return_annotation=shown)  # type: ignore[attr-defined]

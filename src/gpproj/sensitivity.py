@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 METHODS = ("ard", "kl", "variance", "permutation")
 
 NODES = 11
-"""Of the Gauss-Hermite quadrature: exact for polynomials of the input up to degree ten."""
+"""Number of nodes of the Gauss-Hermite quadrature: exact for a function of the input that is a
+polynomial of degree ten."""
 
 SMALLEST = 1e-12
 """Latent variance of classes and counts below which differences would be of rounding errors."""
@@ -67,7 +68,7 @@ def relevance(
     repeats : int
         Shuffles of "permutation"; its answer is their mean. All inputs have the same shuffles.
     random_state : int, Generator or None
-        Of the shuffles.
+        Seed or source of the shuffles.
 
     Returns
     -------
@@ -88,10 +89,10 @@ def relevance(
     Examples
     --------
     >>> import gpproj
-    >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
-    >>> ref = gpproj.fit(X[:, 5:], y)
+    >>> X, y = gpproj.datasets.toy_sines(n=100, random_state=0)
+    >>> ref = gpproj.fit(X, y)
     >>> gpproj.relevance(ref, "kl").idxmax()
-    'x0'
+    'x7'
     """
     import pandas as pd
 
@@ -135,7 +136,7 @@ def relevance_table(
     repeats : int
         Shuffles of "permutation".
     random_state : int, Generator or None
-        Of the shuffles.
+        Seed or source of the shuffles.
 
     Returns
     -------
@@ -145,10 +146,10 @@ def relevance_table(
     Examples
     --------
     >>> import gpproj
-    >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
-    >>> ref = gpproj.fit(X[:, 5:], y)
+    >>> X, y = gpproj.datasets.toy_sines(n=100, random_state=0)
+    >>> ref = gpproj.fit(X, y)
     >>> gpproj.relevance_table(ref, ["ard", "kl"]).idxmax().tolist()
-    ['x0', 'x0']
+    ['x7', 'x7']
     """
     import pandas as pd
 
@@ -292,14 +293,14 @@ def predictive_means(reference: Reference, changes: Sequence[Change]) -> Host:
 def conditional_normal(X: Host) -> tuple[Host, Host]:
     """Return mean and standard deviation of each input given the others, at every row.
 
-    Of the normal distribution with the mean and the covariance (with 1/n) of the rows of `X`: the
-    fit of the linear regression on the other inputs, and the root mean square of its residuals.
-    Other inputs that are collinear get the coefficients of least norm.
+    The distribution is normal, with the mean and the covariance (with 1/n) of the rows of `X`. The
+    two are the fit of the linear regression on the other inputs, and the root mean square of its
+    residuals. Other inputs that are collinear get the coefficients of least norm.
 
     Parameters
     ----------
     X : array `(n, d)`
-        Without constant columns.
+        Inputs, none of which is constant.
 
     Returns
     -------

@@ -27,6 +27,9 @@ from reproduction.predictive import (
     parameters_of,
     predictive_divergence,
 )
+from tests.fitting import fit_mode
+
+pytestmark = pytest.mark.slow
 
 
 def simulated(noise, n=60):
@@ -41,7 +44,7 @@ def simulated(noise, n=60):
 @pytest.fixture(scope="module")
 def quiet():
     split = simulated(noise=0.05)
-    return split, gpproj.fit(split.X, split.y, standardize=False, nugget=NUGGET)
+    return split, fit_mode(split.X, split.y, standardize=False, nugget=NUGGET)
 
 
 @pytest.fixture(scope="module", params=[(0,), (2, 0)])
@@ -129,7 +132,7 @@ def test_minimising_the_divergence_interpolates_where_there_is_little_noise(quie
 
 def test_it_does_not_where_there_is_much_noise():
     split = simulated(noise=1.5)
-    ref = gpproj.fit(split.X, split.y, standardize=False, nugget=NUGGET)
+    ref = fit_mode(split.X, split.y, standardize=False, nugget=NUGGET)
     projection, minimum = learned(split, ref, [1])
     assert minimum["projection_error"] <= projection["projection_error"]
     assert minimum["residual"] == pytest.approx(projection["residual"], rel=0.1)
@@ -202,7 +205,7 @@ def test_scores_are_in_units_of_the_target(written):
         order = np.random.default_rng(seed).permutation(80)
         train, test = order[:40], order[40:]
         with pytest.warns(UserWarning, match="constant in X"):
-            ref = gpproj.fit(X.iloc[train], y.iloc[train])
+            ref = fit_mode(X.iloc[train], y.iloc[train])
         row = table[table["split"] == seed].iloc[0]
         density = np.mean(ref.log_density(X.iloc[test], y.iloc[test]))
         error = y.iloc[test] - ref.predict_response(X.iloc[test]).mean

@@ -52,7 +52,7 @@ def test_experiments_use_public_names_only():
 @pytest.mark.parametrize(
     ("code", "seen"),
     [
-        ("import gpproj\ngpproj.fit(1).kernel.private", []),
+        ("import gpproj\nfit_mode(1).kernel.private", []),
         ("from gpproj import kernels\nfrom gpproj.plots import BLUE\nimport gpproj.priors", []),
         ("import gpproj\ngpproj.store.digest(1)", ["gpproj.store.digest", "gpproj.store"]),
         ("from gpproj.execute import run", ["gpproj.execute.run"]),

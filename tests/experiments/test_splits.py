@@ -141,7 +141,7 @@ def test_mixtures_are_spared_unless_they_are_there(written):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(gpproj.datasets, "boston", lambda: (X.loc[:79], y.loc[:79]))
         patched.setattr(real_data, "kept_rows", lambda file, *_: made.append(file.name) or [])
-        for name in ("finished", "elsewhere", "in part"):
+        for name in ("finished", "uses_processes", "in part"):
             folder = written[0] / name
             (folder / "split_000").mkdir(parents=True, exist_ok=True)
             if name == "in part":

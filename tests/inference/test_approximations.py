@@ -286,7 +286,7 @@ def test_sites_that_say_nothing_leave_the_prior():
     np.testing.assert_allclose(given.marginals.variance, np.diag(covariance), rtol=1e-12)
     np.testing.assert_allclose(given.marginals.mean, covariance @ [0.0, 1.0], rtol=1e-12)
     assert given.coefficients[0] == 0.0
-    assert np.all(given.precision.root[:, 0] == 0.0)
+    assert np.all(given.root[:, 0] == 0.0)
 
 
 def test_faint_sites_keep_their_digits():

@@ -11,6 +11,7 @@ import pytest
 import gpproj
 from gpproj.linalg import DenseCovariance, LowRankCovariance
 from gpproj.reference.draws import Draws
+from tests.fitting import fit_mode
 
 NAMES = ("a", "b", "c", "d")
 
@@ -88,7 +89,7 @@ def new():
 
 @pytest.fixture(scope="session")
 def ref(data):
-    return gpproj.fit(*data)
+    return fit_mode(*data)
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +113,7 @@ def exchanged():
     X, _ = make_data(n=30, seed=2)
     y = X["a"] + X["b"]
     X["c"] = y + 0.5 * X["c"]
-    ref = gpproj.fit(X, y + 0.1 * np.random.default_rng(3).standard_normal(30))
+    ref = fit_mode(X, y + 0.1 * np.random.default_rng(3).standard_normal(30))
     path = gpproj.forward_search(ref, 2, progress=False)
     assert path.order[0] == "c"
     assert path.best_inputs(2) == ("a", "b")

@@ -60,7 +60,7 @@ def npy(array):
 
 def test_the_manifest_says_what_there_is(saved):
     found = manifest(saved)
-    assert found["format"] == folders.FORMAT == 4
+    assert found["format"] == folders.FORMAT == 5
     assert found["kind"] == "SearchPath"
     assert found["gpproj"] == gpproj.__version__
     assert found["summary"] == repr(gpproj.load(saved))
@@ -74,10 +74,11 @@ def test_the_manifest_says_what_there_is(saved):
 
 def test_numpy_alone_reads_the_files(saved, ref):
     with np.load(saved / "reference.npz", allow_pickle=False) as held:
-        np.testing.assert_array_equal(held["X"], ref.training.X)
+        np.testing.assert_array_equal(held["training_X"], ref.training.X)
         content = json.loads(held["manifest.json"].tobytes())["content"]
-    assert content["feature_names"] == ["a", "b", "c", "d"]
-    assert content["recipe"]["name"] == "fit"
+    found = content["GaussianProcessReference"]
+    assert found["training"]["TrainingSet"]["feature_names"] == ["a", "b", "c", "d"]
+    assert found["recipe"]["recipe"]["name"] == "fit"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
@@ -311,6 +312,11 @@ def test_broken_manifests_are_refused(folder, text):
 
 def test_whole_files_that_make_no_sense_are_refused(folder, path):
     reference, found = (store.read(folder / f"{one}.npz", one) for one in ("reference", "path"))
+
+    def forged(**changes):
+        (held,) = reference.content.values()
+        return {"GaussianProcessReference": {**held, **changes}}
+
     odd = [
         ("path", {**found.content, "kernel": {"Own": {}}}),
         ("path", {**found.content, "kernel": "SquaredExponential"}),
@@ -319,7 +325,10 @@ def test_whole_files_that_make_no_sense_are_refused(folder, path):
         ("path", {**found.content, "criterion": "beauty"}),
         ("path", {**found.content, "better": [{"units": ["nobody"]}]}),
         ("path", {"order": []}),
-        ("reference", {**reference.content, "recipe": {"name": "os.system", "settings": {}}}),
+        ("reference", forged(recipe={"recipe": {"name": "os.system", "settings": {}}})),
+        ("reference", forged(problem={"array": "nobody"})),
+        ("reference", forged(training={"Popen": {"args": "true"}})),
+        ("reference", {"Sites": {"precision": 1.0, "shift": 1.0}}),
     ]
     for name, content in odd:
         arrays = {"path": found, "reference": reference}[name].arrays
@@ -336,15 +345,23 @@ def test_whole_files_that_make_no_sense_are_refused(folder, path):
 # Other people's folders
 
 
-def test_a_newer_format_is_named_before_anything_else_is_read(folder):
-    forge(folder, format=5, gpproj="9.1", kind="Something new", sha256={})
-    with pytest.raises(StoreError, match=r"newer gpproj \(9\.1, format 5; .* up to format 4\)"):
+@pytest.mark.parametrize("number", [1, 4, 6])
+def test_another_format_is_named_before_anything_else_is_read(folder, number):
+    forge(folder, format=number, gpproj="9.1", kind="Something new", sha256={})
+    said = rf"saved in format {number}, by gpproj 9\.1; this gpproj reads format 5 alone"
+    with pytest.raises(StoreError, match=said):
         gpproj.load(folder)
+
+
+def test_a_folder_of_another_format_may_be_replaced(folder, path):
+    forge(folder, format=4)
+    path.save(folder, overwrite=True)
+    assert gpproj.load(folder).order == path.order
 
 
 def test_another_kind_is_named(folder):
     forge(folder, kind="Estimator")
-    with pytest.raises(StoreError, match="holds a 'Estimator', not one of Reference"):
+    with pytest.raises(StoreError, match="holds a 'Estimator', not one of Gaussian"):
         gpproj.load(folder)
 
 
@@ -379,7 +396,7 @@ def add_entry(file, name, data):
             archive.writestr(one, held)
 
 
-@pytest.mark.parametrize("name", ["extra.npy", "X.npy", "manifest.json.npy"])
+@pytest.mark.parametrize("name", ["extra.npy", "training_X.npy", "manifest.json.npy"])
 def test_pickles_are_refused_and_never_run(folder, tmp_path, name):
     crater = tmp_path / "crater"
     objects = np.array([Bomb(crater)], dtype=object)

@@ -155,7 +155,7 @@ def test_validations_come_back(data, kept, same):
 def test_a_folder_says_what_it_holds(own, tmp_path):
     moments(own).save(tmp_path / "ref")
     manifest = json.loads((tmp_path / "ref" / "manifest.json").read_text())
-    assert manifest["kind"] == "ForeignReference"
+    assert manifest["kind"] == "MomentReference"
     assert manifest["summary"].startswith("MomentReference(n=24, inputs=4, likelihood=Gaussian")
 
 

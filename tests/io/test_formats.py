@@ -1,10 +1,9 @@
-"""Samples of every format that is read, and what is said of older ones."""
+"""A sample of the format that is read: what is saved stays readable."""
 
 from __future__ import annotations
 
 import json
 import runpy
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,9 @@ import pytest
 
 import gpproj
 from gpproj import store
-from gpproj.io.folder import FORMAT, OLDEST
+from gpproj.io.folder import FORMAT
 from gpproj.likelihoods import Bernoulli, NegativeBinomial
 from gpproj.priors import Gamma, LogNormal
-from gpproj.store import StoreError
 
 FORMATS = Path(__file__).resolve().parent / "formats"
 VERSIONS = sorted(folder.name for folder in FORMATS.iterdir() if folder.name.startswith("v"))
@@ -52,8 +50,8 @@ def assert_close(one, other):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
 
 
-def test_every_format_that_is_read_has_a_sample():
-    assert [f"v{number}" for number in range(OLDEST, FORMAT + 1)] == VERSIONS
+def test_the_format_that_is_read_has_a_sample():
+    assert [f"v{FORMAT}"] == VERSIONS
     for version in VERSIONS:
         assert list(FIGURES[version]) == list(KINDS)
 
@@ -149,51 +147,6 @@ def test_a_sample_has_its_draws_as_arviz_data(version):
     assert posterior["input"].values.tolist() == ["a", "b"]
     assert posterior.sizes["chain"] == 2
     assert not sampled.posterior.sample_stats["tuning"].any()
-
-
-# Formats that are no longer read
-
-
-@pytest.fixture
-def older(tmp_path):
-    """Make a sample look as if an older gpproj had saved it."""
-
-    def made(number, name="path"):
-        folder = tmp_path / f"{name}_{number}"
-        shutil.copytree(FORMATS / VERSIONS[0] / name, folder)
-        file = folder / "manifest.json"
-        manifest = json.loads(file.read_text()) | {"format": number, "gpproj": "0.0.7"}
-        file.write_text(json.dumps(manifest))
-        return folder
-
-    return made
-
-
-@pytest.mark.parametrize("number", range(1, OLDEST))
-@pytest.mark.parametrize("name", ["reference", "submodel", "path", "validation"])
-def test_older_formats_are_refused_by_their_number(older, name, number):
-    folder = older(number, name)
-    with pytest.raises(StoreError) as refused:
-        gpproj.load(folder)
-    assert str(refused.value) == (
-        f"{folder} was saved in format {number}, by gpproj 0.0.7, which is older than this gpproj "
-        f"reads (from format {OLDEST} on): it has to be made and saved anew"
-    )
-
-
-def test_an_older_format_is_named_before_anything_else_is_read(older):
-    folder = older(OLDEST - 1)
-    for file in folder.glob("*.npz"):
-        file.unlink()
-    with pytest.raises(StoreError, match=f"was saved in format {OLDEST - 1}, by gpproj 0.0.7"):
-        gpproj.load(folder)
-
-
-def test_a_folder_of_an_older_format_may_be_replaced(older):
-    folder = older(OLDEST - 1, "submodel")
-    sub = gpproj.load(FORMATS / VERSIONS[0] / "submodel")
-    sub.save(folder, overwrite=True)
-    assert gpproj.load(folder).inputs == sub.inputs
 
 
 def test_files_say_the_figures_of_every_divergence():

@@ -93,7 +93,7 @@ def test_a_path_comes_back_and_goes_on(ref, kept):
     )
     assert longer.order == whole.order
     np.testing.assert_array_equal(longer.errors, whole.errors)
-    assert again.again(ref).order == path.order
+    assert again.repeat(ref).order == path.order
 
 
 def test_other_paths_come_back(ref, kept, tmp_path):
@@ -117,7 +117,7 @@ def test_a_validation_comes_back(kept):
     # The recipe of gpproj's own sampler comes back too.
     other = again.reference.refit(X[:40], X[:40, 1])
     np.testing.assert_array_equal(other.weights, ref.refit(X[:40], X[:40, 1]).weights)
-    assert again.path.again(other).order[0] == "x1"
+    assert again.path.repeat(other).order[0] == "x1"
 
 
 def test_a_function_of_the_user_stays_behind(kept):
@@ -144,7 +144,8 @@ def test_what_makes_no_sense_is_refused(tmp_path):
 
     make_reference("gaussian").save(tmp_path / "ref")
     content, arrays = store.read(tmp_path / "ref" / "reference.npz", "reference")
-    changed = store.Stored({**content, "family": "cauchy"}, arrays)
+    content["LinearReference"]["linear"]["LinearDraws"]["family"] = "cauchy"
+    changed = store.Stored(content, arrays)
     folder.write_folder(tmp_path / "odd", "LinearReference", "", {"reference": changed}, False)
     with pytest.raises(StoreError, match="makes no sense"):
         gpproj.load(tmp_path / "odd")

@@ -9,9 +9,11 @@ import numpy as np
 
 import gpproj
 from gpproj import store
-from gpproj.io.folder import FORMAT, OLDEST
+from gpproj.io.folder import FORMAT
 from gpproj.io.plain import ARGUMENTS
+from gpproj.io.records import RECORDS
 from gpproj.io.saving import FILES
+from tests.fitting import fit_mode
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "saving.md").read_text()
 FORMATS = Path(__file__).resolve().parent / "formats"
@@ -30,43 +32,65 @@ def test_the_page_names_every_file_and_field():
 
 def test_the_page_shows_the_present_format():
     assert f'"format": {FORMAT},' in PAGE
-    assert f"Format {OLDEST} is the first that was released" in PAGE
+    assert f"This gpproj reads format {FORMAT} alone" in PAGE
 
 
 def check(words, file, kind):
     content, arrays = store.read(file, kind)
-    fields = set(content)
-    lists = [content.get(name, []) for name in ("projections", "better", "pool", "parts")]
-    for one in [content.get("inducing"), *(one for held in lists for one in held)]:
-        fields |= set(one or {})
-    kept = {re.sub(r"^(optimum|statistic)_.*", r"\1", name) for name in arrays}
-    fields |= {re.sub(r"_\d+$", "_k", name) for name in kept}
+    fields = set(named_in(content))
+    if kind == "path":  # arrays are named by size
+        fields |= {re.sub(r"_\d+$", "_k", name) for name in arrays}
     assert len(fields) > 5
     assert sorted(fields - words) == []
+
+
+def named_in(content):
+    """Give the names of records and of fields, down to what `plain` has written."""
+    plain = {one.__name__ for one in ARGUMENTS} | {"array", "number"}
+    if isinstance(content, list):
+        for one in content:
+            yield from named_in(one)
+    elif isinstance(content, dict) and not plain & set(content):
+        for name, one in content.items():
+            if name not in ("statistics", "recipe", "prior"):
+                if name != "mapping":
+                    yield name
+                yield from named_in(one)
+
+
+def test_the_page_names_every_record():
+    assert [name for name in RECORDS if f"`{name}`" not in PAGE] == []
 
 
 def test_another_program_predicts_by_the_formula_of_the_page(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 3))
-    ref = gpproj.fit(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(12))
+    ref = fit_mode(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(12))
     sub = gpproj.project(ref, ["x1", "x0"])
     sub.save(tmp_path / "sub")
     content, arrays = store.read(tmp_path / "sub" / "submodel.npz", "submodel")
-    part = content["parts"][0]
+
+    def array(field):
+        return arrays[field["array"]]
+
+    submodel = content["GaussianProcessSubmodel"]
+    part = submodel["parts"][0]["Part"]["predictor"]["LatentPredictor"]
     both = part["kernel"]["Sum"]
     constant = both["left"]["Constant"]["variance"]
     signal, scales = both["right"]["SquaredExponential"].values()
-    places = [content["feature_names"].index(name) for name in content["inputs"]]
+    columns = submodel["data_columns"]["Columns"]
+    scaling = columns["scaling"]["Scaling"]
+    places = [columns["feature_names"].index(name) for name in submodel["inputs"]]
     new = rng.standard_normal((4, 3))
-    z = ((new - arrays["input_mean"]) / arrays["input_scale"])[:, places]
-    away = (z[:, None, :] - arrays["X_0"][None, :, :]) / scales
+    z = ((new - array(scaling["input_mean"])) / array(scaling["input_scale"]))[:, places]
+    away = (z[:, None, :] - array(part["X"])[None, :, :]) / scales
     c = constant + signal * np.exp(-0.5 * (away**2).sum(axis=2))
-    mean = c @ arrays["coefficients_0"]
-    reduced = ((arrays["root_0"] @ c.T) ** 2).sum(axis=0)
-    variance = constant + signal + part["diagonal"] - reduced
-    scale = content["target_scale"]
+    mean = c @ array(part["coefficients"])
+    reduced = ((array(part["root"]) @ c.T) ** 2).sum(axis=0)
+    variance = constant + signal + part["extra"] - reduced
+    scale = scaling["target_scale"]
     found = sub.predict(new)
-    np.testing.assert_allclose(content["target_mean"] + scale * mean, found.mean, rtol=1e-9)
+    np.testing.assert_allclose(scaling["target_mean"] + scale * mean, found.mean, rtol=1e-9)
     np.testing.assert_allclose(scale**2 * variance, found.variance, rtol=1e-7)
 
 

@@ -21,7 +21,7 @@ from gpproj.io.plain import ARGUMENTS, KNOWN, plain, restored
 from gpproj.io.recipes import FUNCTIONS, plain_recipe, recipe_of
 from gpproj.kernels import Constant, Kernel, Linear, SquaredExponential, Stationary, Zero
 from gpproj.priors import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
-from gpproj.search.forward import extended_again
+from gpproj.search.forward import repeated_extension
 
 positive = st.floats(1e-300, 1e300)
 per_input = positive | st.lists(positive, min_size=1, max_size=4)
@@ -186,7 +186,7 @@ def test_recipes_come_back(same):
         partial(gpproj.fit, [[1.0]]),
         partial(gpproj.fit, kernel=Own()),
         partial(gpproj.forward_search, always=iter("a")),
-        partial(extended_again, begun=lambda ref: None, again=partial(gpproj.forward_search)),
+        partial(repeated_extension, begun=lambda ref: None, again=partial(gpproj.forward_search)),
     ],
 )
 def test_other_recipes_are_absent(recipe):
@@ -204,7 +204,7 @@ def test_other_recipes_are_absent(recipe):
         ("forward_search", {"checkpoint": "/etc/passwd"}),
         ("forward_search", {"extend": None}),
         (
-            "extended_again",
+            "repeated_extension",
             {"again": {"recipe": {"name": "fit", "settings": {"X": None}}}, "begun": None},
         ),
     ],
@@ -216,5 +216,5 @@ def test_recipes_name_functions_of_gpproj_and_no_files(name, settings):
 
 def test_every_function_with_a_recipe_is_a_public_name():
     for name, function in FUNCTIONS.items():
-        assert function is extended_again or getattr(gpproj, name) is function
+        assert function is repeated_extension or getattr(gpproj, name) is function
         assert function.__name__ == name

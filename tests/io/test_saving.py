@@ -27,7 +27,8 @@ from gpproj.kernels import (
 )
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import Gamma, InverseGamma, LogUniform
-from gpproj.validation.keeping import fingerprint
+from gpproj.validation.checkpoint import fingerprint
+from tests.fitting import fit_mode
 
 PRIOR = {
     "lengthscale": InverseGamma(2.0, 3.0),
@@ -63,7 +64,7 @@ def test_a_fitted_reference_comes_back(data, new, kept, same, named, standardize
     (X, y), (X_new, y_new) = data, new
     if not named:
         X, X_new = X.to_numpy(), X_new.to_numpy()
-    ref = gpproj.fit(X[:12], y[:12], standardize=standardize)
+    ref = fit_mode(X[:12], y[:12], standardize=standardize)
     again = kept(ref)
     same(ref, again)
     assert_predicts(same, ref, again, (X_new, y_new))
@@ -114,7 +115,7 @@ def test_every_kernel_conditioned_comes_back(data, new, kept, same, kernel):
 def test_priors_come_back_and_refits_use_them(data, new, kept, same, prior):
     X, y = data
     kernel = Constant() + Matern52()
-    ref = gpproj.fit(X[["a", "b"]], y, kernel=kernel, prior=prior, likelihood=Gaussian(0.3))
+    ref = fit_mode(X[["a", "b"]], y, kernel=kernel, prior=prior, likelihood=Gaussian(0.3))
     again = kept(ref)
     same(ref, again)
     assert again.prior == prior
@@ -126,7 +127,7 @@ def test_priors_come_back_and_refits_use_them(data, new, kept, same, prior):
 def test_constant_inputs_stay_constant(data, new, kept, same):
     X, y = data
     with pytest.warns(UserWarning, match="constant in X"):
-        ref = gpproj.fit(X.assign(b=1.0), y)
+        ref = fit_mode(X.assign(b=1.0), y)
     again = kept(ref)
     same(ref, again)
     assert_predicts(same, ref, again, new)
@@ -135,7 +136,7 @@ def test_constant_inputs_stay_constant(data, new, kept, same):
 def test_inputs_that_were_switched_off_stay_off(kept, same):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((20, 3))
-    ref = gpproj.fit(X, X[:, 0] ** 3 + 0.01 * rng.standard_normal(20), prior="log-uniform")
+    ref = fit_mode(X, X[:, 0] ** 3 + 0.01 * rng.standard_normal(20), prior="log-uniform")
     assert ref.problem.mask.tolist() == [True, False, False]
     again = kept(ref)
     same(ref, again)
@@ -149,7 +150,7 @@ def test_inputs_that_were_switched_off_stay_off(kept, same):
 def test_rows_that_are_equal_are_left_out_together_again(data, kept, same):
     X, y = data
     twice = pd.concat([X, X[:5]], ignore_index=True)
-    ref = gpproj.fit(twice, np.append(y, y[:5] + 0.3))
+    ref = fit_mode(twice, np.append(y, y[:5] + 0.3))
     again = kept(ref)
     assert again.latent.left_out.mean.shape == (24,)
     same(ref.latent, again.latent)
@@ -172,7 +173,7 @@ def sampled(data):
     pytest.importorskip("nutpie")
     X, y = data
     return quiet(gpproj.sample)(
-        X[["a", "b"]], y, 8, 20, prior=PRIOR, random_state=0, progress=False
+        X[["a", "b"]], y, 8, tune=20, prior=PRIOR, random_state=0, progress=False
     )
 
 
@@ -254,7 +255,7 @@ def assert_path(same, one, other, new):
     for name in (
         "units",
         "always",
-        "tried",
+        "candidate_records",
         "null_error",
         "full_error",
         "better",
@@ -386,13 +387,13 @@ def test_extended_paths_come_back(ref, path, data, new, kept, same):
     again = kept(longer)
     assert_path(same, longer, again, new)
     other = ref.refit(data[0][:16], data[1][:16])
-    same(longer.again(other).projections, again.again(other).projections)
+    same(longer.repeat(other).projections, again.repeat(other).projections)
 
 
 def test_a_path_that_knows_no_recipe_comes_back(ref, path, kept):
-    again = kept(path.along(ref))
+    again = kept(path.reproject(ref))
     with pytest.raises(ValueError, match="does not know how it was found"):
-        again.again(ref)
+        again.repeat(ref)
 
 
 @pytest.mark.slow
@@ -408,10 +409,10 @@ def test_clusters_come_back(drawn, new, kept, same, clusters):
 def test_a_loaded_path_is_searched_again_and_further(ref, path, data, kept, same):
     again = kept(path)
     other = ref.refit(data[0][:16], data[1][:16])
-    one, two = path.again(other), again.again(other)
+    one, two = path.repeat(other), again.repeat(other)
     same(one.projections, two.projections)
-    same(one.tried, two.tried)
-    same(path.along(other).projections, again.along(other).projections)
+    same(one.candidate_records, two.candidate_records)
+    same(path.reproject(other).projections, again.reproject(other).projections)
     longer = gpproj.forward_search(again.reference, 3, extend=again, progress=False)
     expected = gpproj.forward_search(ref, 3, extend=path, progress=False)
     same(longer.projections, expected.projections)
@@ -491,8 +492,8 @@ def test_a_submodel_leaves_the_data_behind(path, tmp_path):
         "submodel.npz",
     ]
     with np.load(tmp_path / "sub" / "submodel.npz") as held:
-        assert held["X_0"].shape == (24, 1)
-        assert "y" not in held
+        assert held["parts_0_predictor_X"].shape == (24, 1)
+        assert not any(name.endswith("y") for name in held if name != "manifest.json")
 
 
 def test_any_names_come_back(data, kept, same):
@@ -617,7 +618,7 @@ LIKELIHOODS = {
 )
 def other(request):
     (likelihood, inference), (X, y, exposure) = LIKELIHOODS[request.param], others(request.param)
-    ref = gpproj.fit(X, y, likelihood, exposure=exposure, inference=inference)
+    ref = fit_mode(X, y, likelihood, exposure=exposure, inference=inference)
     return request.param, ref, gpproj.forward_search(ref, 1, progress=False)
 
 
@@ -655,7 +656,7 @@ def test_paths_and_submodels_of_other_likelihoods_come_back(other, kept, same, t
     same(answers(path[1], name), answers(alone, name))
     assert alone.classes == ref.classes
     smaller = ref.refit(*others(name, 16, 2))
-    same(path.again(smaller).projections, again.again(smaller).projections)
+    same(path.repeat(smaller).projections, again.repeat(smaller).projections)
 
 
 def test_validations_of_other_likelihoods_come_back(other, kept, same):

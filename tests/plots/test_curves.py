@@ -129,6 +129,17 @@ def test_axes_too_narrow_for_names_have_numbers(large_cv, overlap):
     assert not overlap(ax.get_xticklabels())
 
 
+def test_a_few_long_names_slant_and_do_not_meet(make):
+    cv = make([f"PctOfPeopleWithSomething{j}" for j in range(8)])
+    labels = gpproj.plots.score_curve(cv).get_xticklabels()
+    assert {label.get_rotation() for label in labels} == {40.0}
+    assert {label.get_horizontalalignment() for label in labels} == {"right"}
+    labels[0].figure.draw_without_rendering()
+    distance = labels[1].get_window_extent().x1 - labels[0].get_window_extent().x1
+    height = labels[0].get_fontsize() * labels[0].figure.dpi / 72.0
+    assert distance * np.sin(np.radians(40.0)) > height
+
+
 @pytest.mark.parametrize("draw", ["score", "error"])
 def test_the_legend_stays_within_a_new_figure(exchanged_cv, draw):
     own = exchanged_cv if draw == "score" else exchanged_cv.path
@@ -219,6 +230,10 @@ def test_dollars_are_no_formulas():
     table = pd.DataFrame({"ard": [1.0, 0.5]}, index=["$\\frac{$", "a"])
     ax = gpproj.plots.relevance_bars(table)
     ax.figure.draw_without_rendering()
+
+
+def test_names_that_cannot_be_drawn_are_replaced():
+    assert shortened("one\n two\x00") == "one two\N{REPLACEMENT CHARACTER}"
 
 
 def test_long_names_keep_their_ends():

@@ -15,10 +15,11 @@ import gpproj
 def test_cells_are_the_ranking_proportions(small_cv, cumulate):
     ax = gpproj.plots.ranking_heatmap(small_cv, cumulate)
     table = small_cv.ranking_proportions(cumulate)
-    (image,) = ax.images
-    np.testing.assert_array_equal(image.get_array(), table.to_numpy().T)
-    assert image.get_clim() == (0.0, 1.0)
-    assert image.get_extent() == [0.5, 5.5, 4.5, -0.5]
+    (cells,) = ax.collections
+    np.testing.assert_array_equal(cells.get_array(), table.to_numpy().T)
+    assert cells.get_clim() == (0.0, 1.0)
+    assert ax.get_xlim() == (0.5, 5.5)
+    assert ax.get_ylim() == (4.5, -0.5)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == list(table.columns)
     assert ax.get_xlabel().startswith("size by which" if cumulate else "size at which")
 
@@ -35,12 +36,26 @@ def test_few_cells_have_numbers_and_empty_ones_none(small_cv):
     expected = table.stack()
     expected = expected[expected > 0]
     assert written == {place: f"{share:.0%}" for place, share in expected.items()}
+    assert len(ax.figure.axes) == 1
+
+
+def test_a_large_map_can_be_drawn_in_part(large_cv):
+    ax = gpproj.plots.ranking_heatmap(large_cv, size=3, max_sizes=5, max_inputs=4)
+    table = large_cv.ranking_proportions(cumulate=True).iloc[:5]
+    names = [name for name in table if (table[name] > 0.0).any()][:4]
+    np.testing.assert_array_equal(ax.collections[0].get_array(), table[names].to_numpy().T)
+    (mark,) = ax.lines
+    assert list(mark.get_xdata()) == [3.5, 3.5]
+    whole = gpproj.plots.ranking_heatmap(large_cv, max_sizes=5)
+    assert whole.collections[0].get_array().shape == (100, 5)
+    assert not whole.lines
 
 
 def test_a_hundred_inputs_have_names_and_no_numbers(large_cv, overlap):
     ax = gpproj.plots.ranking_heatmap(large_cv)
-    assert ax.images[0].get_array().shape == (100, 100)
+    assert ax.collections[0].get_array().shape == (100, 100)
     assert len(ax.texts) == 0
+    assert len(ax.figure.axes) == 2  # a colour bar says what the shares are
     labels = ax.get_yticklabels()
     assert len(labels) == 100
     assert not overlap(labels)
@@ -75,6 +90,17 @@ def test_points_are_the_predictions_of_unseen_rows(small_cv, size):
     assert diagonal.get_xdata().tolist() == [both.min(), both.max()]
     assert ax.get_aspect() == 1.0
     assert f"size {size}" in ax.get_ylabel()
+
+
+def test_of_many_rows_some_are_drawn(small_cv):
+    def points(**options):
+        ax = gpproj.plots.prediction_scatter(small_cv, 2, **options)
+        return next(line for line in ax.lines if line.get_label() == "rows").get_xdata()
+
+    assert len(points(max_rows=7)) == 7
+    np.testing.assert_array_equal(points(max_rows=7), points(max_rows=7))
+    assert set(points(max_rows=7)) < set(points())
+    np.testing.assert_array_equal(points(max_rows=40), points())
 
 
 def test_the_suggested_size_is_drawn_when_none_is_given(small_cv):

@@ -119,6 +119,9 @@ def test_effects_are_those_of_the_tables(data, ref, sub):
     assert len(curve_of(axes[0], BLUE).get_xdata()) == 2  # a flag has nothing in between
     assert curve_of(axes[0], BLUE).get_marker() == "o"
     assert axes[0].get_ylim() == axes[1].get_ylim()
+    ticks = [next(line for line in ax.lines if line.get_gid() == "values") for ax in axes]
+    np.testing.assert_allclose(ticks[0].get_xdata(), [0.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(ticks[1].get_xdata(), np.sort(X["age"][:20]))
 
 
 def test_rows_are_a_fixed_choice(ref, sub):

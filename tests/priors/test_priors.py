@@ -23,10 +23,11 @@ from gpproj.priors import (
     scales,
     weak,
 )
-from gpproj.projection import OBJECTIVES, family_of, mask_of, projector_of
+from gpproj.projection import OBJECTIVES, ProjectionOptions, family_of, mask_of, projector_of
 from gpproj.projection.family import null_family
-from gpproj.projection.goal import PRIOR_WEIGHT, Goal
+from gpproj.projection.loss import PRIOR_WEIGHT, Loss
 from gpproj.projection.starts import usual_starts
+from tests.fitting import fit_mode
 
 KERNEL = Constant() + SquaredExponential() + Linear()
 
@@ -262,22 +263,22 @@ def test_bad_parameters_are_named(make, error, text):
 def test_bad_priors_are_named(prior, error, text):
     X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 0.5, 2.0, 1.5, 3.0])
     with pytest.raises(error, match=text):
-        gpproj.fit(X, y, prior=prior)
+        fit_mode(X, y, prior=prior)
     with pytest.raises(error, match=text):
-        gpproj.project(gpproj.fit(X, y), [0], prior=prior)
+        gpproj.project(fit_mode(X, y), [0], prior=prior)
 
 
 def test_a_fit_keeps_to_a_flat_prior():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((50, 3)) * [1.0, 20.0, 0.1]
     y = np.sin(6 * X[:, 0]) + 0.05 * X[:, 1] + 0.1 * rng.standard_normal(50)
-    free = gpproj.fit(X, y, prior=None).kernel.right.lengthscales
+    free = fit_mode(X, y, prior=None).kernel.right.lengthscales
     assert free.min() < 0.5
     assert free.max() > 2.0
-    held = gpproj.fit(X, y, prior={"lengthscale": LogUniform(0.5, 2.0)}).kernel.right.lengthscales
+    held = fit_mode(X, y, prior={"lengthscale": LogUniform(0.5, 2.0)}).kernel.right.lengthscales
     assert held.min() == pytest.approx(0.5)
     assert held.max() == pytest.approx(2.0)
-    plain = gpproj.fit(X, y, standardize=False, prior={"lengthscale": LogUniform(0.5, 2.0)})
+    plain = fit_mode(X, y, standardize=False, prior={"lengthscale": LogUniform(0.5, 2.0)})
     relative = plain.kernel.right.lengthscales / X.std(axis=0)
     assert np.all((relative > 0.5 - 1e-9) & (relative < 2.0 + 1e-9))
 
@@ -295,7 +296,7 @@ def test_a_fit_is_where_posterior_density_is_highest():
         prior = joint(ref.draws.parameters, np.ones((1, 2), dtype=bool)).value[0]
         return ref.log_marginal_likelihood + jacobian + prior
 
-    by_posterior, by_data = gpproj.fit(X, y, prior=given), gpproj.fit(X, y, prior=None)
+    by_posterior, by_data = fit_mode(X, y, prior=given), fit_mode(X, y, prior=None)
     assert by_posterior.log_marginal_likelihood < by_data.log_marginal_likelihood
     assert log_density(by_posterior) > log_density(by_data) + 0.1
     assert by_posterior.optimum.value.min() == pytest.approx(-log_density(by_posterior))
@@ -312,17 +313,17 @@ def test_the_weak_prior_does_not_let_pure_noise_be_interpolated(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((200, 20)), rng.standard_normal(200)
     floor = 1e-6 * np.var(y)
-    assert gpproj.fit(X, y, prior=None).noise_variance == pytest.approx(floor)
-    assert gpproj.fit(X, y).noise_variance > 1e4 * floor
+    assert fit_mode(X, y, prior=None).noise_variance == pytest.approx(floor)
+    assert fit_mode(X, y).noise_variance > 1e4 * floor
 
 
 def test_a_flat_prior_outside_of_the_bounds_is_refused():
     X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 0.5, 2.0, 1.5, 3.0])
     far = {"lengthscale": LogUniform(1e5, 1e6)}
     with pytest.raises(ValueError, match="prior: a LogUniform lies outside"):
-        gpproj.fit(X, y, prior=far)
+        fit_mode(X, y, prior=far)
     with pytest.raises(ValueError, match="prior: a LogUniform lies outside"):
-        gpproj.project(gpproj.fit(X, y), [0], prior=far)
+        gpproj.project(fit_mode(X, y), [0], prior=far)
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +331,7 @@ def ref():
     rng = np.random.default_rng(6)
     X = rng.standard_normal((50, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * X[:, 2] * X[:, 3] + 0.2 * rng.standard_normal(50)
-    return gpproj.fit(X, y)
+    return fit_mode(X, y)
 
 
 MINIMISED = {"loo": ("loo_divergence", 1.0), "projection": ("posterior_kl", 0.5)}
@@ -348,7 +349,9 @@ def objective_at(ref, learn, found):
 
 @both
 def test_no_prior_is_the_plain_projection(ref, learn):
-    (found,) = projector_of(ref, learn, prior=None).project([mask_of([0, 1], 4)], check=True)
+    (found,) = projector_of(ref, ProjectionOptions(learn, prior=None)).project(
+        [mask_of([0, 1], 4)], check=True
+    )
     value, gradient = objective_at(ref, learn, found)
     assert found.value == pytest.approx(value[0], rel=1e-12)
     assert np.abs(gradient).max() < 1e-2
@@ -367,11 +370,11 @@ def test_no_prior_is_the_plain_projection(ref, learn):
 )
 def test_a_prior_trades_divergence_for_density(ref, inputs, learn, prior):
     mask = mask_of(inputs, 4)
-    (plain,) = projector_of(ref, learn, prior=None).project([mask])
-    own = projector_of(ref, learn, prior=prior)
+    (plain,) = projector_of(ref, ProjectionOptions(learn, prior=None)).project([mask])
+    own = projector_of(ref, ProjectionOptions(learn, prior=prior))
     (weighed,) = own.project([mask], check=True)
     ends = np.stack([weighed.parameters, plain.parameters])
-    value, _ = Goal(ref.target, own.family, mask[None, :], own.learn)(ends, np.array([0, 0]))
+    value, _ = Loss(ref.target, own.family, mask[None, :], own.learn)(ends, np.array([0, 0]))
     assert value[0] <= value[1]
     assert weighed.value == pytest.approx(value[0], rel=1e-12)
     # The objective itself, without the prior that was minimised with it.
@@ -388,8 +391,8 @@ def test_a_prior_trades_divergence_for_density(ref, inputs, learn, prior):
 @both
 def test_the_gradient_of_a_projection_with_a_prior(ref, learn):
     mask = np.array([True, False, True, True])
-    own = projector_of(ref, learn, prior={"lengthscale": InverseGamma(2.0, 3.0)})
-    objective = Goal(ref.target, own.family, mask[None, :], own.learn)
+    own = projector_of(ref, ProjectionOptions(learn, prior={"lengthscale": InverseGamma(2.0, 3.0)}))
+    objective = Loss(ref.target, own.family, mask[None, :], own.learn)
     x = usual_starts(own.family, mask).parameters[0]
     _, gradient = objective(x[None, :], np.array([0]))
     expected = differences(lambda x: objective(x[None, :], np.array([0]))[0][0], x)
@@ -514,4 +517,4 @@ def test_priors_around_other_references_have_other_names(ref):
 def test_only_submodels_have_a_prior_around_their_reference(prior):
     X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 0.5, 2.0, 1.5, 3.0])
     with pytest.raises(ValueError, match=f"prior must be .*'{prior}'"):
-        gpproj.fit(X, y, prior=prior)
+        fit_mode(X, y, prior=prior)

@@ -10,8 +10,9 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.projection import mask_of, projector_of
-from gpproj.projection.goal import Goal
+from gpproj.projection import ProjectionOptions, mask_of, projector_of
+from gpproj.projection.loss import Loss
+from tests.fitting import fit_mode
 
 D = 4
 
@@ -22,12 +23,12 @@ def reference(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, D))
     y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(30)
-    return gpproj.fit(X, y)
+    return fit_mode(X, y)
 
 
 @cache
 def projector(learn="loo", seed=1, **options):
-    return projector_of(reference(seed), learn, **options)
+    return projector_of(reference(seed), ProjectionOptions(learn, **options))
 
 
 @cache
@@ -37,8 +38,8 @@ def found(learn, inputs, seed=1):
 
 
 def value_at(projector, starts):
-    goal = Goal(projector.target, projector.family, starts.active, projector.learn)
-    return goal(starts.parameters, np.arange(len(starts.parameters)))[0]
+    loss = Loss(projector.target, projector.family, starts.active, projector.learn)
+    return loss(starts.parameters, np.arange(len(starts.parameters)))[0]
 
 
 def same(one, other):
@@ -58,7 +59,9 @@ def with_and_without(learn, prior):
     plain = gpproj.condition(X, y, kernel, Gaussian(0.1))
     with pytest.warns(UserWarning, match="constant"):
         more = gpproj.condition(np.insert(X, 1, 7.0, axis=1), y, wider, Gaussian(0.1))
-    return projector_of(more, learn, prior=prior), projector_of(plain, learn, prior=prior)
+    return projector_of(more, ProjectionOptions(learn, prior=prior)), projector_of(
+        plain, ProjectionOptions(learn, prior=prior)
+    )
 
 
 @pytest.fixture(scope="session", name="reference")

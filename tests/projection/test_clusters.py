@@ -10,10 +10,10 @@ import pytest
 from scipy.special import logsumexp
 
 import gpproj
-from gpproj.projection import CRITERIA, OBJECTIVES, mask_of, projector_of
-from gpproj.projection.objective import posterior_divergence
+from gpproj.projection import CRITERIA, OBJECTIVES, ProjectionOptions, mask_of, projector_of
 from gpproj.projection.starts import starts_at
 from gpproj.reference.draws import Draws
+from tests.fitting import fit_mode
 
 WEIGHTS = np.array([0.3, 0.05, 0.25, 0.02, 0.2, 0.18])
 NAMES = ("a", "b", "c")
@@ -30,7 +30,7 @@ def make_data(n=40, seed=0):
 
 @pytest.fixture(scope="module")
 def point():
-    return gpproj.fit(*make_data())
+    return fit_mode(*make_data())
 
 
 def drawn(point, weights=WEIGHTS):
@@ -72,9 +72,9 @@ def test_one_cluster_is_the_integrated_projection(ref, learn):
     same(gpproj.project(ref, ["a", "b"], learn, clusters=None), plain)
     assert plain.clusters == 1
     assert plain.noise_variance == pytest.approx(ref.noise_variance)
-    projector = projector_of(ref, learn)
+    projector = projector_of(ref, ProjectionOptions(learn))
     (found,) = projector.project([mask_of((0, 1), 3)], check=True)
-    found = projector.completed(found)
+    found = projector.with_figures(found)
     assert (plain.posterior_kl, plain.projection_error, plain.loo_divergence) == found.figures
     unit = ref.training.scaling.target_scale**2
     assert plain.extra_variance == pytest.approx(np.exp(found.parameters[-1]) * unit)
@@ -174,13 +174,13 @@ def test_kernel_and_extra_variance_are_weighted_means(two):
 def own_divergences(ref, sub, clusters):
     """E / 2 and the errors of every cluster's process, from what the submodel holds."""
     found = []
-    for draws, part in zip(ref.shares(clusters), sub.parts, strict=True):
-        target, X = ref.share(draws).target, part.predictor.X
+    for draws, part in zip(ref.clustered_draws(clusters), sub.parts, strict=True):
+        target, X = ref.cluster_of(draws).target, part.predictor.X
         target = replace(target, X=X, left_out=replace(target.left_out, X=X))
         parameters = np.append(part.predictor.log_parameters, np.log(part.extra))[None, :]
         everything = np.ones((1, len(sub.inputs)), dtype=bool)
         place = target, part.predictor.kernel, parameters, everything
-        kl = 0.5 * posterior_divergence(*place).value[0]
+        kl = 0.5 * OBJECTIVES["projection"].value(*place).value[0]
         errors = (CRITERIA[name](*place)[0] for name in ("projection_error", "loo_divergence"))
         found.append((kl, *errors))
     return np.array(found)
@@ -197,17 +197,19 @@ def own_divergences(ref, sub, clusters):
     ],
 )
 def test_no_cluster_is_worse_than_the_integrated_optimum(ref, inputs, learn):
-    (integrated,) = projector_of(ref, learn, prior=None).project([mask_of(inputs, 3)])
+    (integrated,) = projector_of(ref, ProjectionOptions(learn, prior=None)).project(
+        [mask_of(inputs, 3)]
+    )
     sub = gpproj.project(ref, inputs, learn, prior=None, clusters=2)
     objective = OBJECTIVES[learn]
     kept = [
         objective.value(
-            objective.compared_with(ref.share(draws).target),
+            objective.compared_with(ref.cluster_of(draws).target),
             integrated.kernel,
             integrated.parameters[None, :],
             integrated.active[None, :],
         ).value[0]
-        for draws in ref.shares(2)
+        for draws in ref.clustered_draws(2)
     ]
     found = own_divergences(ref, sub, 2)
     minimised = {"loo": found[:, 2], "projection": 2.0 * found[:, 0]}[learn]

@@ -263,7 +263,7 @@ def test_options_that_ask_for_what_is_done_anyway_are_fine():
 
 def test_what_a_linear_submodel_has_not_is_said():
     sub = gpproj.project(make_reference("binomial"), [0])
-    with pytest.raises(AttributeError, match="no kernel; it has weights and an intercept"):
+    with pytest.raises(AttributeError, match="no attribute 'kernel'"):
         _ = sub.kernel
     with pytest.raises(AttributeError, match="no extra variance"):
         _ = sub.extra_variance
@@ -277,3 +277,14 @@ def test_draws_are_projected_in_blocks_that_change_nothing(monkeypatch):
     monkeypatch.setattr("gpproj.projection.irls.BLOCK", 1)
     blocks = gpproj.project(ref, [0, 2])
     np.testing.assert_allclose(blocks.weights, whole.weights, rtol=1e-9)
+
+
+def test_submodels_are_siblings():
+    """Both kinds are submodels, neither is the other, and the base cannot be made."""
+    kinds = gpproj.GaussianProcessSubmodel, gpproj.LinearSubmodel
+    assert all(issubclass(kind, gpproj.Submodel) for kind in kinds)
+    assert not issubclass(*kinds)
+    assert not issubclass(*reversed(kinds))
+    assert isinstance(gpproj.project(make_reference(), [0]), gpproj.LinearSubmodel)
+    with pytest.raises(TypeError, match="abstract"):
+        gpproj.Submodel()

@@ -18,8 +18,8 @@ from gpproj.likelihoods import Gaussian
 from gpproj.linalg import DenseCovariance
 from gpproj.projection import CRITERIA, OBJECTIVES, check_criterion, check_learn
 from gpproj.projection.dense import conditioned
-from gpproj.projection.objective import left_out_means, posterior_divergence
-from gpproj.reference import LeftOut, Target
+from gpproj.projection.objective import left_out_means
+from gpproj.reference import LeaveOneOut, Target
 
 PAPER = Constant() + SquaredExponential()
 MASKS = np.array([[True, True, True], [True, False, True], [False, True, False]])
@@ -42,7 +42,7 @@ def make_target(noise=0.2, xp=np, seed=2):
         "site_shift": xp.asarray(y / np.diag(V)),
         "nugget": nugget,
     }
-    left_out = LeftOut(
+    left_out = LeaveOneOut(
         **sites,
         mean=xp.asarray(y - precision @ y / np.diag(precision)),
         variance=xp.asarray(1.0 / np.diag(precision)),
@@ -115,7 +115,7 @@ def test_half_of_E_is_the_divergence_of_the_posteriors(noise, kernel, lane):
     expected = explicit_kl(
         target.latent_mean, np.asarray(target.latent_cov), gain @ y, K - gain @ K
     )
-    found = posterior_divergence(target, kernel, parameters, MASKS).value[lane] / 2
+    found = OBJECTIVES["projection"].value(target, kernel, parameters, MASKS).value[lane] / 2
     assert found == pytest.approx(expected, rel=1e-10)
 
 
@@ -136,7 +136,7 @@ def test_E_and_its_derivative_are_those_printed_in_the_paper(noise, lane):
         - np.linalg.slogdet(Sigma).logabsdet
         - N
     )
-    found = posterior_divergence(target, PAPER, parameters, MASKS)
+    found = OBJECTIVES["projection"].value(target, PAPER, parameters, MASKS)
     assert found.value[lane] == pytest.approx(E, rel=1e-9)
 
     # v = V^-1 Sigma_perp y in the paper's equal noise: the part of mu_perp that moves with K
@@ -306,9 +306,9 @@ def test_a_silent_site_has_no_say():
     state = conditioned(silent, PAPER, make_parameters(PAPER, 1), MASKS[:1])
     assert state.coefficients[0, 4] == 0.0
     assert not state.root[0][:, 4].any()
-    found = posterior_divergence(silent, PAPER, make_parameters(PAPER, 1), MASKS[:1])
+    found = OBJECTIVES["projection"].value(silent, PAPER, make_parameters(PAPER, 1), MASKS[:1])
     faint = replace(silent, site_precision=np.where(quiet == 0, 1e-12, quiet))
-    limit = posterior_divergence(faint, PAPER, make_parameters(PAPER, 1), MASKS[:1])
+    limit = OBJECTIVES["projection"].value(faint, PAPER, make_parameters(PAPER, 1), MASKS[:1])
     np.testing.assert_allclose(found.value, limit.value, rtol=1e-9)
     np.testing.assert_allclose(found.gradient, limit.gradient, rtol=1e-8)
 
@@ -323,7 +323,7 @@ def test_large_signal_variances_keep_their_digits():
     gain = K @ np.linalg.inv(K + V)
     Sigma_perp = V - V @ np.linalg.inv(K + V) @ V
     expected = explicit_kl(target.latent_mean, np.asarray(target.latent_cov), gain @ y, Sigma_perp)
-    found = posterior_divergence(target, PAPER, parameters, MASKS[:1]).value[0] / 2
+    found = OBJECTIVES["projection"].value(target, PAPER, parameters, MASKS[:1]).value[0] / 2
     assert found == pytest.approx(expected, rel=1e-5)
 
 

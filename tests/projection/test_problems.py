@@ -9,9 +9,9 @@ import pytest
 
 import gpproj
 from gpproj.projection import mask_of, projector_of
+from gpproj.projection.multistart import NEAR, Lane, MultiStartFit
 from gpproj.projection.objective import left_out_means
 from gpproj.projection.problems import problems_of
-from gpproj.projection.runners import NEAR, Lane, Runner
 from gpproj.projection.starts import starts_at
 
 D = 4
@@ -39,11 +39,11 @@ def test_a_constant_column_changes_nothing(learn, prior, with_and_without):
             kept = np.delete(end.parameters, 3)
             np.testing.assert_allclose(kept[[0, 1, -1]], expected.parameters[[0, 1, -1]], atol=1e-3)
     assert more.varying.tolist()[:2] == [True, False]
-    polished = more.polished(more.project([mask_of([0, 1], 4)])[0])
+    polished = more.refine(more.project([mask_of([0, 1], 4)])[0])
     assert polished.inputs.tolist() == [True, True, False, False]
     assert polished.active.tolist() == [True, False, False, False]
     null = more.project([mask_of([1], 4)])[0]
-    assert more.polished(null) is null
+    assert more.refine(null) is null
 
 
 def test_doubt_is_how_much_the_predictions_of_rival_optima_differ(projector, found, value_at):
@@ -53,23 +53,23 @@ def test_doubt_is_how_much_the_predictions_of_rival_optima_differ(projector, fou
     moved[[2, 4]] += 0.5
     place = starts_at([end.parameters, moved], mask)
     values = value_at(own, place)
-    (runner,) = own.begin_at([place])
-    assert runner.best.value == values[0]
+    (fit,) = own.begin_at([place])
+    assert fit.best.value == values[0]
 
     def told(other):
-        """The doubt of a runner whose other lane has some value and stands at an end."""
-        state = replace(runner.lanes[1].state, value=np.array([other]), finished=np.array([True]))
-        best = replace(runner.lanes[0].state, finished=np.array([True]))
+        """The doubt of a fit whose other lane has some value and stands at an end."""
+        state = replace(fit.lanes[1].state, value=np.array([other]), finished=np.array([True]))
+        best = replace(fit.lanes[0].state, finished=np.array([True]))
         lanes = (Lane(mask, best), Lane(mask, state))
-        return own.end([Runner(lanes)], [mask])[0].doubt
+        return own.finish([MultiStartFit(mask, lanes)])[0].doubt
 
     means = left_out_means(own.target, own.family.kernel, place.parameters, place.active)
     expected = np.mean((means[1] - means[0]) ** 2) / own.family.signal
     assert told(values[0] + 0.9 * NEAR) == pytest.approx(expected)
     assert expected > 1e-3
     assert told(values[0] + 1.1 * NEAR) == 0.0
-    twice = Runner((runner.lanes[0], runner.lanes[0]._replace(state=runner.lanes[0].state)))
-    assert own.end([twice], [mask])[0].doubt == 0.0
+    twice = MultiStartFit(mask, (fit.lanes[0], fit.lanes[0]._replace(state=fit.lanes[0].state)))
+    assert own.finish([twice])[0].doubt == 0.0
 
 
 def test_two_optima_of_about_the_same_value_are_a_problem(reference):

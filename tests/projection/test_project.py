@@ -14,7 +14,8 @@ import gpproj
 from gpproj.kernels import Constant, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import to_host
-from gpproj.projection import mask_of, projector_of
+from gpproj.projection import ProjectionOptions, mask_of, projector_of
+from tests.fitting import fit_mode
 
 MEASURES = {"loo": "loo_divergence", "projection": "projection_error"}
 """What submodels that were learned in either way are compared by."""
@@ -32,7 +33,7 @@ def make_data(n=60, seed=0):
 @pytest.fixture(scope="module")
 def ref():
     X, y = make_data()
-    return gpproj.fit(pd.DataFrame(X, columns=["a", "b", "c", "d"]), y)
+    return fit_mode(pd.DataFrame(X, columns=["a", "b", "c", "d"]), y)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def test_what_is_minimised_never_grows_when_an_input_is_added(ref, learn, prior)
 @both
 def test_where_the_parent_is_better_it_is_the_answer(ref, learn):
     """An input that can only hurt leaves the submodel exactly as it was."""
-    projector = projector_of(ref, learn)
+    projector = projector_of(ref, ProjectionOptions(learn))
     (parent,) = projector.project([mask_of([0, 1], 4)])
     better = parent._replace(value=parent.value - 1e4)
     (child,) = projector.project([mask_of([0, 1, 3], 4)], [better])
@@ -261,7 +262,7 @@ def test_a_submodel_keeps_no_more_than_it_needs(ref):
     assert sub.parts[0].predictor.X.shape == (60, 1)
     with pytest.raises(AttributeError):
         sub.converged = False
-    assert repr(sub) == f"Submodel(a; divergence={sub.loo_divergence:.4g})"
+    assert repr(sub) == f"GaussianProcessSubmodel(a; divergence={sub.loo_divergence:.4g})"
     assert "no inputs" in repr(gpproj.project(ref, []))
 
 
@@ -269,7 +270,7 @@ def test_a_submodel_keeps_no_more_than_it_needs(ref):
 def test_constant_inputs_are_accepted_and_never_used(learn):
     X, y = make_data()
     with pytest.warns(UserWarning, match="constant"):
-        ref = gpproj.fit(np.column_stack([X[:, :2], np.ones(len(y))]), y)
+        ref = fit_mode(np.column_stack([X[:, :2], np.ones(len(y))]), y)
     for inputs in ([], [0], [0, 1]):
         with_constant, without = (gpproj.project(ref, own, learn) for own in ([*inputs, 2], inputs))
         for name in MEASURES.values():

@@ -11,8 +11,8 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.projection import CRITERIA, OBJECTIVES, mask_of, projector_of
-from gpproj.projection.goal import LOOSE, PRIOR_WEIGHT, TIGHT, Goal
+from gpproj.projection import CRITERIA, OBJECTIVES, ProjectionOptions, mask_of, projector_of
+from gpproj.projection.loss import LOOSE, PRIOR_WEIGHT, TIGHT, Loss
 from gpproj.projection.starts import few_starts
 
 D = 4
@@ -26,7 +26,7 @@ both = pytest.mark.parametrize("learn", LEARN[:2])
 @every_way
 def test_an_end_is_worth_what_objective_and_criterion_say(learn, criterion, prior, projector):
     own, mask = projector(learn, criterion=criterion, prior=prior), mask_of([0, 2], D)
-    (end,) = own.solve([mask], [few_starts(own.family, mask)])
+    (end,) = own.solve([few_starts(own.family, mask)])
     at = end.kernel, end.parameters[None], end.active[None]
     held = own.learn.compared_with(own.target)
     value = own.learn.value(held, *at).value[0]
@@ -44,7 +44,7 @@ def test_an_end_is_worth_what_objective_and_criterion_say(learn, criterion, prio
 def test_a_completed_projection_has_all_figures(learn, projector, found, same):
     own = projector(learn)
     for end in (found(learn, (0, 2)), own.null()):
-        whole = own.completed(end)
+        whole = own.with_figures(end)
         at = end.kernel, end.parameters[None], end.active[None]
         kl = OBJECTIVES["projection"].value(own.target, *at).value[0] / 2
         assert whole.figures.posterior_kl == pytest.approx(kl, rel=1e-12)
@@ -60,7 +60,7 @@ def test_a_submodel_on_fewer_inputs_is_the_answer_where_it_is_better(projector, 
     child, parent = found("loo", (0, 2)), found("loo", (2,))
     assert child.value < parent.value
     assert own.not_worse(child, [parent]) is child
-    better = own.completed(parent)._replace(value=child.value - 1.0)
+    better = own.with_figures(parent)._replace(value=child.value - 1.0)
     best = better._replace(value=child.value - 2.0)
     for known in ([better], [parent, better], [better, parent]):
         answer = own.not_worse(child, known)
@@ -108,11 +108,11 @@ def test_without_a_prior_no_set_is_worse_than_a_part_of_it(learn, missed, projec
 
 def test_candidates_are_compared_loosely(projector):
     own = projector()
-    assert (own.tolerance, own.loosely.tolerance) == (TIGHT, LOOSE)
-    assert own.loosely is own.loosely
+    assert (own.tolerance, own.loose.tolerance) == (TIGHT, LOOSE)
+    assert own.loose is own.loose
     mask = mask_of([0, 2], D)
     starts = [few_starts(own.family, mask)]
-    tight, loose = (one.solve([mask], starts)[0] for one in (own, own.loosely))
+    tight, loose = (one.solve(starts)[0] for one in (own, own.loose))
     assert loose.evaluations < tight.evaluations
     assert tight.value <= loose.value < tight.value + 1e-3
 
@@ -123,9 +123,9 @@ def test_the_null_model_has_the_constants_alone(projector, found, same):
     assert isinstance(null.kernel, Constant)
     assert null.parameters.shape == (2,)
     assert not null.active.any()
-    assert not own.is_own(null)
+    assert not own.in_family(null)
     assert own.without_inputs is own.without_inputs
-    assert own.is_own(found("loo", (2,)))
+    assert own.in_family(found("loo", (2,)))
     same(own.project([np.zeros(D, dtype=bool)])[0], null)
 
 
@@ -138,12 +138,14 @@ def test_slopes_are_in_units_of_the_data(learn):
     slopes = []
     for unit in (np.ones(3), units):
         kernel = Constant(0.5) + SquaredExponential(1.5, scales * unit)
-        own = projector_of(gpproj.condition(X * unit, y, kernel, Gaussian(0.1)), learn)
+        own = projector_of(
+            gpproj.condition(X * unit, y, kernel, Gaussian(0.1)), ProjectionOptions(learn)
+        )
         at = own.family.at(own.family.known, 0.3)
         mask = mask_of([0], 3)
-        end = own.solve([mask], [few_starts(own.family, mask)])[0]._replace(parameters=at)
-        slopes.append(own.hints(end))
-        assert not own.hints(own.null()).any()
+        end = own.solve([few_starts(own.family, mask)])[0]._replace(parameters=at)
+        slopes.append(own.entry_slopes(end))
+        assert not own.entry_slopes(own.null()).any()
     np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-6)
     assert np.abs(slopes[0]).min() > 1e-6
 
@@ -151,7 +153,7 @@ def test_slopes_are_in_units_of_the_data(learn):
 def test_a_projector_is_known_by_what_decides_its_submodels(reference):
     ref = reference(1)
     names = [
-        projector_of(ref, *options).identity
+        projector_of(ref, ProjectionOptions(*options)).identity
         for options in (
             ("loo",),
             ("projection",),
@@ -163,7 +165,10 @@ def test_a_projector_is_known_by_what_decides_its_submodels(reference):
     ]
     assert len(set(names)) == len(names)
     assert projector_of(ref).identity == names[0]
-    assert projector_of(ref, "loo", "loo_divergence", "reference").identity == names[0]
+    assert (
+        projector_of(ref, ProjectionOptions("loo", "loo_divergence", "reference")).identity
+        == names[0]
+    )
 
 
 @pytest.mark.parametrize("prior", ["weak", "reference"])
@@ -171,26 +176,33 @@ def test_a_projector_is_known_by_what_decides_its_submodels(reference):
 def test_lanes_of_several_families_have_their_own_priors(learn, prior, reference):
     """As where several references are projected in one batch."""
     ref, masks = reference(1), np.array([[1, 0, 1, 0], [0, 1, 1, 0], [1, 1, 1, 1]], dtype=bool)
-    first = projector_of(ref, learn, prior=prior).family
+    first = projector_of(ref, ProjectionOptions(learn, prior=prior)).family
     other = replace(first, known=first.known + 1.5, units=first.units._replace(spread=3.0))
     parameters = np.stack([few_starts(first, mask).parameters[0] for mask in masks]) - 4.0
     whose = np.array([1, 0, 1])
-    goal = Goal(ref.target, first, masks, OBJECTIVES[learn], others=(first, other), whose=whose)
-    values, gradients = goal(parameters, np.arange(3))
+    loss = Loss(
+        ref.target,
+        first,
+        masks,
+        OBJECTIVES[learn],
+        lane_families=(first, other),
+        family_of_lane=whose,
+    )
+    values, gradients = loss(parameters, np.arange(3))
     assert not np.allclose(
-        values, Goal(ref.target, first, masks, goal.learn)(parameters, np.arange(3))[0]
+        values, Loss(ref.target, first, masks, loss.learn)(parameters, np.arange(3))[0]
     )
     for lane, family in enumerate((other, first, other)):
         one = slice(lane, lane + 1)
-        alone = Goal(ref.target, family, masks[one], OBJECTIVES[learn])
+        alone = Loss(ref.target, family, masks[one], OBJECTIVES[learn])
         value, gradient = alone(parameters[one], np.array([0]))
         assert values[lane] == pytest.approx(value[0], rel=1e-12)
         np.testing.assert_allclose(gradients[lane], gradient[0], rtol=1e-12)
         np.testing.assert_allclose(
-            goal.divergences(parameters, values)[lane], alone.divergences(parameters[one], value)[0]
+            loss.divergences(parameters, values)[lane], alone.divergences(parameters[one], value)[0]
         )
-    some, _ = goal(parameters[[2, 0]], np.array([2, 0]))
+    some, _ = loss(parameters[[2, 0]], np.array([2, 0]))
     np.testing.assert_allclose(some, values[[2, 0]], rtol=1e-12)
-    fewer = goal.at(np.array([2, 1]))
+    fewer = loss.at(np.array([2, 1]))
     some, _ = fewer(parameters[[2, 1]], np.arange(2))
     np.testing.assert_allclose(some, values[[2, 1]], rtol=1e-12)

@@ -9,6 +9,7 @@ import pytest
 
 import gpproj
 from gpproj.projection import LinearProjector, ProcessProjector, mask_of, projector_of
+from tests.fitting import fit_mode
 
 D = 5
 
@@ -22,7 +23,7 @@ def data(seed=0, n=40):
 
 def fitted(seed=0):
     with pytest.warns(UserWarning, match="constant in X"):
-        return gpproj.fit(*data(seed))
+        return fit_mode(*data(seed))
 
 
 def moments(seed=0):
@@ -97,18 +98,18 @@ def test_more_inputs_are_not_worse(projector, parent):
 
 def test_candidates_begin_go_on_and_end(projector, parent):
     sets = grown(1, 2, 3)
-    runners = projector.advance(projector.begin(sets, (parent,), 4), 8)
-    errors = projector.errors(runners)
+    fits = projector.advance(projector.begin(sets, (parent,), 4), 8)
+    errors = projector.errors(fits)
     assert errors.shape == (3,)
     assert np.argmin(errors) == 0
-    assert all(runner.evaluations > 0 for runner in runners)
-    ends = projector.finish([runner.narrowed(1) for runner in runners], sets)
+    assert all(fit.evaluations > 0 for fit in fits)
+    ends = projector.finish([fit.keep_best(1) for fit in fits])
     for end, mask in zip(ends, sets, strict=True):
         np.testing.assert_array_equal(end.inputs, mask)
         assert end.converged
         assert projector.not_worse(end, (parent,)).value <= parent.value + 1e-9
     (direct,) = projector.project(sets[:1], (parent,))
-    assert projector.polished(ends[0]).error == pytest.approx(direct.error, rel=1e-3, abs=1e-8)
+    assert projector.refine(ends[0]).error == pytest.approx(direct.error, rel=1e-3, abs=1e-8)
 
 
 def test_a_candidate_does_not_depend_on_its_company(projector, parent):
@@ -120,13 +121,13 @@ def test_a_candidate_does_not_depend_on_its_company(projector, parent):
 
 def test_sets_that_leave_inputs_out_begin_too(projector, parent):
     (pair,) = projector.project(grown(1), (parent,))
-    runners = projector.begin([mask_of([1], D), mask_of([0], D)], (pair,), 6, near=True)
-    ends = projector.finish(runners, [mask_of([1], D), mask_of([0], D)])
+    fits = projector.begin([mask_of([1], D), mask_of([0], D)], (pair,), 6, near=True)
+    ends = projector.finish(fits)
     assert ends[1].error == pytest.approx(parent.error, rel=1e-2)
 
 
 def test_hints_are_one_for_each_input(projector, parent):
-    assert projector.hints(parent).shape == (D,)
+    assert projector.entry_slopes(parent).shape == (D,)
     assert projector.seconds(parent) >= 0.0
 
 
@@ -139,7 +140,7 @@ def test_a_projection_becomes_a_submodel(ref, projector):
     own = gpproj.project(ref, ["x1", "x0"])
     new = data(3)[0]
     np.testing.assert_allclose(sub.predict(new).mean, own.predict(new).mean, rtol=1e-2, atol=1e-2)
-    completed = projector.completed(found)
+    completed = projector.with_figures(found)
     assert completed.error == found.error
     assert all(len(values) == 1 for values in projector.columns([completed], 1.0).values())
     assert projector.problems() == ()

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.data import groups_of_distinct_rows, read_row_groups, twins_of
+from gpproj.data import groups_of_distinct_rows, read_row_groups, repeats_of
 from gpproj.inference import Sparse
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian, Poisson
 from gpproj.linalg import Blocks, to_host
 from gpproj.projection import CRITERIA, OBJECTIVES
+from tests.fitting import fit_mode
 
 N, D = 24, 3
 LOO = OBJECTIVES["loo"]
@@ -23,16 +24,16 @@ LABELS = np.array([0, 1, 2, 3] * 4 + [4, 5, 6, 7, 4, 5, 4, 8])
 """Groups of four, three, two and one rows, none of them side by side."""
 
 
-def data(twins=0, seed=0):
+def data(repeats=0, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, D))
-    if twins:
-        X[-twins:] = X[:twins]
+    if repeats:
+        X[-repeats:] = X[:repeats]
     return X, np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(N)
 
 
-def reference(twins=0, inference="exact"):
-    ref = gpproj.condition(*data(twins), KERNEL, Gaussian(0.2), inference=inference)
+def reference(repeats=0, inference="exact"):
+    ref = gpproj.condition(*data(repeats), KERNEL, Gaussian(0.2), inference=inference)
     return ref.with_row_groups(LABELS)
 
 
@@ -81,9 +82,9 @@ def counts_reference():
     return gpproj.condition(X, y, KERNEL, Poisson()).with_row_groups(LABELS)
 
 
-@pytest.mark.parametrize("twins", [0, 5])
-def test_the_reference_predicts_each_group_from_the_others(twins):
-    ref = reference(twins)
+@pytest.mark.parametrize("repeats", [0, 5])
+def test_the_reference_predicts_each_group_from_the_others(repeats):
+    ref = reference(repeats)
     held = ref.target.left_out
     K = ref.model_kernel(to_host(held.X)) + held.nugget * np.eye(len(held.X))
     t = held.site_shift / held.site_precision
@@ -93,9 +94,9 @@ def test_the_reference_predicts_each_group_from_the_others(twins):
         np.testing.assert_allclose(held.variance[rows], variance, rtol=1e-9)
 
 
-@pytest.mark.parametrize("twins", [0, 5])
-def test_the_objective_is_the_sum_over_rows_given_other_groups(twins):
-    ref, theta = reference(twins), parameters_of()
+@pytest.mark.parametrize("repeats", [0, 5])
+def test_the_objective_is_the_sum_over_rows_given_other_groups(repeats):
+    ref, theta = reference(repeats), parameters_of()
     value, gradient = LOO.value(ref.target.left_out, KERNEL, theta, MASKS)
     wanted = [explicit(ref, at, mask) for at, mask in zip(theta, MASKS, strict=True)]
     np.testing.assert_allclose(value, wanted, rtol=1e-9)
@@ -284,7 +285,7 @@ def test_an_input_that_only_tells_persons_apart_says_nothing_of_new_ones(seed):
 def test_folds_keep_groups_together_and_repeat_the_search_with_them():
     X, y, who = persons(0, 12, each=5)
     names = np.array([f"person {one}" for one in who])
-    ref = gpproj.fit(X, y).with_row_groups(names)
+    ref = fit_mode(X, y).with_row_groups(names)
     seen = []
     path = gpproj.forward_search(ref, 1, progress=False)
     cv = gpproj.validate(ref, path, folds=3, random_state=0, progress=False)
@@ -298,7 +299,7 @@ def test_folds_keep_groups_together_and_repeat_the_search_with_them():
 
 def test_folds_of_classes_keep_groups_together():
     X, _, who = persons(0, 12, each=5)
-    ref = gpproj.fit(X[:, :1], X[:, 0] > 0, "bernoulli").with_row_groups(who)
+    ref = fit_mode(X[:, :1], X[:, 0] > 0, "bernoulli").with_row_groups(who)
     path = gpproj.forward_search(ref, 0, progress=False)
     cv = gpproj.validate(ref, path, folds=3, random_state=0, progress=False)
     for one in np.unique(who):
@@ -309,6 +310,8 @@ def test_single_rows_of_groups_are_not_validated():
     ref = reference()
     with pytest.raises(ValueError, match=r'method="loo".*groups'):
         gpproj.validate(ref, method="loo", progress=False)
+    with pytest.raises(ValueError, match=r"row_groups: .*with_row_groups"):
+        gpproj.validate(ref, max_inputs=0, row_groups=LABELS, nested=True, progress=False)
     with pytest.raises(ValueError, match="number of groups of rows, 9"):
         gpproj.validate(ref, max_inputs=0, folds=10, progress=False)
 
@@ -352,7 +355,7 @@ def test_labels_are_anything_that_can_be_equal(labels):
 
 def test_groups_that_share_an_equal_row_are_one():
     X = np.array([[0.0], [1.0], [0.0], [2.0], [3.0]])
-    found = groups_of_distinct_rows(np.array([0, 1, 1, 2, 3]), twins_of(X))
+    found = groups_of_distinct_rows(np.array([0, 1, 1, 2, 3]), repeats_of(X))
     assert [rows.tolist() for rows in found] == [[0, 1], [2], [3]]
 
 

@@ -13,9 +13,11 @@ from gpproj.inference import Inducing, features
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import LowRankCovariance, like
+from gpproj.linalg import jitter as jitter_of_points
 from gpproj.projection import CRITERIA, OBJECTIVES, dense, sparse
-from gpproj.projection.objective import left_out_means, posterior_divergence
-from gpproj.reference import LeftOut, Target
+from gpproj.projection.objective import left_out_means
+from gpproj.reference import LeaveOneOut, Target
+from tests.fitting import fit_mode
 
 PAPER = Constant() + SquaredExponential()
 KERNELS = [PAPER, Matern32(1.3, 0.7) + Linear(0.4)]
@@ -49,7 +51,7 @@ def make_target(xp=np, silent=True, seed=2):
     mean, tau, nu = arrays
     shared = {"X": X, "site_shift": nu, "nugget": 1e-3, "inducing": inducing}
     faint = xp.where(tau > 0.0, tau, xp.full_like(tau, 1e-3))
-    left_out = LeftOut(
+    left_out = LeaveOneOut(
         **shared,
         site_precision=faint,
         mean=xp.asarray(rng.standard_normal(N)),
@@ -76,8 +78,8 @@ def prior_by_hand(target, kernel, theta, mask):
     """Q and the whole prior, as matrices."""
     K = kernel.evaluate(theta[None, :-1], target.X, mask[None]).value[0]
     block = K[:M, :M]
-    jitter = features.JITTER * (np.mean(np.diag(block)) - np.mean(block))
-    inner = block + (jitter + features.ROUNDING * np.mean(np.diag(block))) * np.eye(M)
+    jitter = jitter_of_points.JITTER * (np.mean(np.diag(block)) - np.mean(block))
+    inner = block + (jitter + jitter_of_points.ROUNDING * np.mean(np.diag(block))) * np.eye(M)
     Q = K[:, :M] @ np.linalg.solve(inner, K[:M])
     return Q, Q + np.diag(np.diag(K - Q) + np.exp(theta[-1]) + target.nugget)
 
@@ -100,7 +102,7 @@ def explicit(target, kernel, theta, mask):
 def test_divergences_against_explicit_gaussians(kernel):
     target, parameters = make_target(), parameters_of(kernel)
     expected = [explicit(target, kernel, *one) for one in zip(parameters, MASKS, strict=True)]
-    found = posterior_divergence(target, kernel, parameters, MASKS)
+    found = OBJECTIVES["projection"].value(target, kernel, parameters, MASKS)
     np.testing.assert_allclose(found.value, [one[0] for one in expected], rtol=1e-7)
     errors = projection_error(target, kernel, parameters, MASKS)
     np.testing.assert_allclose(errors, [one[1] for one in expected], rtol=1e-6)
@@ -182,7 +184,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def whole(data):
-    return gpproj.fit(*data)
+    return fit_mode(*data)
 
 
 @pytest.mark.slow
@@ -217,7 +219,7 @@ def test_all_rows_as_inducing_points_give_the_exact_search(data, whole, method, 
 @pytest.mark.slow
 def test_few_points_come_close(data, whole):
     X, y = data
-    few = gpproj.fit(X, y, inference=gpproj.Sparse(30))
+    few = fit_mode(X, y, inference=gpproj.Sparse(30))
     paths = [gpproj.forward_search(ref, progress=False) for ref in (whole, few)]
     assert paths[0].order[:2] == paths[1].order[:2]
     falls = [path.null_error - path.errors[:3] for path in paths]
@@ -226,7 +228,7 @@ def test_few_points_come_close(data, whole):
 
 def test_submodels_have_points_of_their_own(data):
     X, y = data
-    ref = gpproj.fit(X, y, inference=gpproj.Sparse(20))
+    ref = fit_mode(X, y, inference=gpproj.Sparse(20))
     inducing = ref.target.inducing
     mask = np.array([True, False, False, False])
     points = inducing.points(mask)

@@ -10,7 +10,7 @@ import pytest
 import gpproj
 from gpproj.kernels import KINDS, Constant, Linear, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.projection import mask_of, projector_of
+from gpproj.projection import ProjectionOptions, mask_of, projector_of
 from gpproj.projection.starts import (
     FAST,
     FASTER,
@@ -187,7 +187,7 @@ def test_inputs_may_enter_as_others_leave(projector):
 
 def test_slopes_of_linear_components_enter_with_their_inputs(reference):
     kernel = Constant() + SquaredExponential() + Linear()
-    family = projector_of(reference(1), kernel=kernel).family
+    family = projector_of(reference(1), ProjectionOptions(kernel=kernel)).family
     parameters = np.full(11, 7.0)
     starts = from_known(family, parameters, mask_of([0, 1, 2], D), np.ones(D, dtype=bool))
     entered = starts.parameters != 7.0

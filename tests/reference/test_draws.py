@@ -134,7 +134,7 @@ def test_one_draw_is_a_reference_as_any_other(single):
     X, _ = make_data(n=4, seed=2)
     np.testing.assert_array_equal(one.predict(X).mean, single[0].predict(X).mean)
     np.testing.assert_array_equal(one.loo().log_density, single[0].loo().log_density)
-    assert len(one.shares("draws")) == 1
+    assert len(one.clustered_draws("draws")) == 1
     assert "draws" not in repr(one)
     assert "draws=3" in repr(mixed(single))
 
@@ -247,7 +247,7 @@ def test_shares_hold_the_moments_of_their_draws(data):
     rng = np.random.default_rng(5)
     near = VALUES[[0, 2, 0]] * np.exp(0.02 * rng.standard_normal((3, 5)))
     ref = mixed(singles(X, y, near), [0.2, 0.5, 0.3])
-    first, second = (ref.share(draws) for draws in ref.shares(2))
+    first, second = (ref.cluster_of(draws) for draws in ref.clustered_draws(2))
     assert (first.weight, second.weight) == pytest.approx((0.5, 0.5))
     assert first.likelihood.variance == pytest.approx(0.4 * near[0, -1] + 0.6 * near[2, -1])
     np.testing.assert_allclose(first.known, 0.4 * np.log(near[0]) + 0.6 * np.log(near[2]))
@@ -255,10 +255,10 @@ def test_shares_hold_the_moments_of_their_draws(data):
     np.testing.assert_allclose(second.target.latent_mean, mean, rtol=0, atol=1e-10)
     np.testing.assert_allclose(second.target.latent_cov, cov, rtol=0, atol=1e-10)
     np.testing.assert_allclose(second.target.site_precision, 1 / near[1, -1])
-    total = sum(share.weight * share.target.latent_mean for share in (first, second))
+    total = sum(component.weight * component.target.latent_mean for component in (first, second))
     np.testing.assert_allclose(total, ref.latent.latent_mean, rtol=0, atol=1e-12)
     for clusters in (1, None):
-        (everything,) = (ref.share(draws) for draws in ref.shares(clusters))
+        (everything,) = (ref.cluster_of(draws) for draws in ref.clustered_draws(clusters))
         assert everything.target is ref.target
         assert everything.weight == 1.0
         np.testing.assert_allclose(everything.known, ref.draws.centre)

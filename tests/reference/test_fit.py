@@ -11,13 +11,16 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import prior_of, scales
-from gpproj.reference import fitting
+from gpproj.reference import fit_starts, fitting
+from gpproj.reference.fit_starts import starts_by_input
+from gpproj.reference.log_posterior import LogPosterior
+from tests.fitting import fit_mode
 
 
 def test_the_optimum_of_the_oracle(oracle):
     figures = oracle("regression")
     case = figures["mml_optimum"][0]
-    ref = gpproj.fit(figures["inputs"]["X"], case["y"], standardize=False, prior=None)
+    ref = fit_mode(figures["inputs"]["X"], case["y"], standardize=False, prior=None)
     best = case["polished_numpy"]
     assert -ref.log_marginal_likelihood == pytest.approx(best["nlml"], abs=1e-6)
     found = np.append(
@@ -31,7 +34,7 @@ def test_the_optimum_of_the_oracle(oracle):
 )
 def test_the_toy_example_does_not_collapse_to_noise(seed):
     X, y = gpproj.datasets.toy_sines(n=300, random_state=seed)
-    ref = gpproj.fit(X, y, prior=None)
+    ref = fit_mode(X, y, prior=None)
     assert 0.15 < np.sqrt(ref.noise_variance) < 0.6
     relevance = ref.ard_relevance()
     assert relevance.max() == 1.0
@@ -40,28 +43,28 @@ def test_the_toy_example_does_not_collapse_to_noise(seed):
 
 def test_units_do_not_matter():
     X, y = gpproj.datasets.toy_sines(n=80, random_state=3)
-    plain = gpproj.fit(X, y)
-    moved = gpproj.fit(1e3 * X + 7, 1e-3 * y - 50)
+    plain = fit_mode(X, y)
+    moved = fit_mode(1e3 * X + 7, 1e-3 * y - 50)
     np.testing.assert_allclose(moved.ard_relevance(), plain.ard_relevance(), rtol=1e-2, atol=1e-3)
     expected = plain.log_marginal_likelihood + len(y) * np.log(1e3)
     assert moved.log_marginal_likelihood == pytest.approx(expected, abs=1e-4)
-    raw = gpproj.fit(1e3 * X, 1e-3 * y, standardize=False)
+    raw = fit_mode(1e3 * X, 1e-3 * y, standardize=False)
     assert raw.log_marginal_likelihood == pytest.approx(expected, abs=0.5)
 
 
 def test_pure_noise_is_fitted_without_complaint():
     rng = np.random.default_rng(0)
-    ref = gpproj.fit(rng.standard_normal((40, 2)), rng.standard_normal(40))
+    ref = fit_mode(rng.standard_normal((40, 2)), rng.standard_normal(40))
     assert np.isfinite(ref.log_marginal_likelihood)
 
 
 def test_another_structure_and_its_values_as_one_more_start():
     X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
-    ref = gpproj.fit(X, y, kernel=Matern32() + Linear())
+    ref = fit_mode(X, y, kernel=Matern32() + Linear())
     assert ref.kernel.parameters(8) == (Matern32() + Linear()).parameters(8)
     assert ref.optimum.converged.any()
-    best = gpproj.fit(X, y)
-    again = gpproj.fit(X, y, best.likelihood, kernel=best.kernel)
+    best = fit_mode(X, y)
+    again = fit_mode(X, y, best.likelihood, kernel=best.kernel)
     assert again.log_marginal_likelihood >= best.log_marginal_likelihood - 1e-6
 
 
@@ -69,7 +72,7 @@ def test_constant_and_duplicated_columns():
     X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
     frame = pd.DataFrame({"a": X[:, 6], "b": 1.0, "c": X[:, 7], "again": X[:, 7]})
     with pytest.warns(UserWarning, match="b.*constant"):
-        ref = gpproj.fit(frame, y)
+        ref = fit_mode(frame, y)
     assert ref.ard_relevance()["b"] == 0.0
     assert np.isfinite(ref.log_marginal_likelihood)
 
@@ -78,9 +81,9 @@ def test_constant_and_duplicated_columns():
 def test_a_constant_column_changes_nothing(standardize):
     X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
     X = X[:, 5:]
-    plain = gpproj.fit(X, y, standardize=standardize)
+    plain = fit_mode(X, y, standardize=standardize)
     with pytest.warns(UserWarning, match="constant"):
-        more = gpproj.fit(np.insert(X, 1, 7.0, axis=1), y, standardize=standardize)
+        more = fit_mode(np.insert(X, 1, 7.0, axis=1), y, standardize=standardize)
     assert more.log_marginal_likelihood == pytest.approx(plain.log_marginal_likelihood, abs=1e-6)
     assert more.ard_relevance().iloc[1] == 0.0
     np.testing.assert_allclose(
@@ -113,11 +116,11 @@ def log_posterior(ref, prior):
 def test_a_fast_sine_among_ten_inputs_is_found(prior, monkeypatch):
     """From smooth functions of all inputs no optimiser gets there: each input is looked along."""
     X, y = fast_sine()
-    ref = gpproj.fit(X, y, prior=prior)
+    ref = fit_mode(X, y, prior=prior)
     assert ref.ard_relevance().idxmax() == "x0"
     assert np.sqrt(ref.noise_variance) < 0.2
     # The fit to the two inputs that matter, where the others are as good as out.
-    small = gpproj.fit(X[:, :2], y, prior=prior)
+    small = fit_mode(X[:, :2], y, prior=prior)
     for far in (100.0, 1e4):
         lengthscales = np.append(small.kernel.right.lengthscales, np.full(8, far))
         smooth = SquaredExponential(small.kernel.right.variance, lengthscales)
@@ -126,21 +129,22 @@ def test_a_fast_sine_among_ten_inputs_is_found(prior, monkeypatch):
         assert log_posterior(ref, prior) > log_posterior(known, prior) - 1e-3
     assert known.log_marginal_likelihood == pytest.approx(small.log_marginal_likelihood, abs=0.01)
 
-    monkeypatch.setattr(fitting, "looked_along", lambda problem, *_: np.empty((0, 13)))
-    blind = gpproj.fit(X, y, prior=prior)
+    monkeypatch.setattr(fitting, "starts_by_input", lambda posterior: np.empty((0, 13)))
+    blind = fit_mode(X, y, prior=prior)
     assert log_posterior(blind, prior) < log_posterior(ref, prior) - 20.0
 
 
-def test_the_most_promising_inputs_are_looked_along():
+def test_the_most_promising_inputs_have_starts_of_their_own():
     X, y = fast_sine()
     kernel = Constant() + SquaredExponential()
     ref = gpproj.condition(X, y, kernel, Gaussian(0.1), standardize=True)
-    starts = fitting.looked_along(ref.problem, scales(ref.training), "weak")
-    assert starts.shape == (fitting.ALONG_KEPT, 13)
+    starts = starts_by_input(LogPosterior(ref.problem, scales(ref.training), "weak"))
+    assert starts.shape == (fit_starts.KEPT, 13)
     assert np.all(np.argmin(starts[:, 2:-1], axis=1) == 0)
     # Without length-scales of their own there is nothing to look along.
     linear = gpproj.condition(X, y, Constant() + Linear(), Gaussian(0.1), standardize=True)
-    assert fitting.looked_along(linear.problem, scales(linear.training), "weak").shape == (0, 12)
+    posterior = LogPosterior(linear.problem, scales(linear.training), "weak")
+    assert starts_by_input(posterior).shape == (0, 12)
 
 
 def useless(n=60):
@@ -152,7 +156,7 @@ def useless(n=60):
 def test_an_input_that_is_useless_can_be_switched_off(tmp_path):
     """With a large signal it acts at the largest length-scale that is allowed: off is better."""
     X, y = useless()
-    ref = gpproj.fit(X, y, prior=None)
+    ref = fit_mode(X, y, prior=None)
     assert ref.problem.mask.tolist() == [True, False, False]
     assert ref.ard_relevance().tolist() == [1.0, 0.0, 0.0]
     assert ref.optimum.converged.any()
@@ -163,7 +167,7 @@ def test_an_input_that_is_useless_can_be_switched_off(tmp_path):
     # The same kernel with all inputs in is no better.
     with_all = gpproj.condition(X, y, ref.kernel, ref.likelihood, standardize=True)
     assert ref.log_marginal_likelihood > with_all.log_marginal_likelihood
-    alone = gpproj.fit(X[:, :1], y, prior=None)
+    alone = fit_mode(X[:, :1], y, prior=None)
     assert ref.log_marginal_likelihood == pytest.approx(alone.log_marginal_likelihood, abs=1e-3)
     ref.save(tmp_path / "reference")
     loaded = gpproj.load(tmp_path / "reference")
@@ -172,7 +176,7 @@ def test_an_input_that_is_useless_can_be_switched_off(tmp_path):
 
 
 def test_submodels_may_use_an_input_that_is_switched_off():
-    ref = gpproj.fit(*useless(), prior=None)
+    ref = fit_mode(*useless(), prior=None)
     path = gpproj.forward_search(ref, progress=False)
     assert path.order[0] == "x0"
     assert len(path.order) == 3
@@ -183,16 +187,16 @@ def test_submodels_may_use_an_input_that_is_switched_off():
 
 def test_inputs_of_use_stay():
     X, y = gpproj.datasets.toy_sines(n=80, random_state=1)
-    assert gpproj.fit(X[:, 5:], y).problem.mask.all()
+    assert fit_mode(X[:, 5:], y).problem.mask.all()
     # What all inputs do is not told from what they do together: one of them stays.
     rng = np.random.default_rng(0)
-    noise = gpproj.fit(rng.standard_normal((40, 2)), rng.standard_normal(40), prior=None)
+    noise = fit_mode(rng.standard_normal((40, 2)), rng.standard_normal(40), prior=None)
     assert noise.problem.mask.any()
 
 
 def test_refit_follows_the_same_recipe():
     X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
-    ref = gpproj.fit(X, y, kernel=Constant() + SquaredExponential(), nugget=1e-3)
+    ref = fit_mode(X, y, kernel=Constant() + SquaredExponential(), nugget=1e-3)
     again = ref.refit(X[:40], y[:40])
     assert again.training.n == 40
     assert again.problem.nugget == 1e-3
@@ -201,15 +205,15 @@ def test_refit_follows_the_same_recipe():
 
 def test_the_same_data_give_the_same_fit():
     X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
-    one, two = gpproj.fit(X, y), gpproj.fit(X, y)
+    one, two = fit_mode(X, y), fit_mode(X, y)
     assert one.kernel == two.kernel
 
 
 def test_fit_runs_under_array_api_strict():
     X, y = gpproj.datasets.toy_sines(n=40, random_state=0)
     X, y = X[:, 5:], y
-    host = gpproj.fit(X, y)
-    ref = gpproj.fit(array_api_strict.asarray(X), array_api_strict.asarray(y))
+    host = fit_mode(X, y)
+    ref = fit_mode(array_api_strict.asarray(X), array_api_strict.asarray(y))
     assert ref.log_marginal_likelihood == pytest.approx(host.log_marginal_likelihood, abs=1e-4)
 
 
@@ -229,10 +233,10 @@ def test_fit_runs_under_array_api_strict():
 def test_bad_arguments_are_named(change, error, text):
     arguments = {"X": [[0.0], [1.0], [2.0]], "y": [0.0, 1.0, 0.5]}
     with pytest.raises(error, match=text):
-        gpproj.fit(**{**arguments, **change})
+        fit_mode(**{**arguments, **change})
 
 
 def test_a_start_from_the_likelihood_object():
     X, y = gpproj.datasets.toy_sines(n=40, random_state=0)
-    ref = gpproj.fit(X, y, likelihood=Gaussian(0.1), kernel=Constant() + SquaredExponential())
+    ref = fit_mode(X, y, likelihood=Gaussian(0.1), kernel=Constant() + SquaredExponential())
     assert ref.noise_variance > 0

@@ -16,6 +16,7 @@ from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian, NegativeBinomial, Poisson, StudentT
 from gpproj.linalg import to_host
 from gpproj.reference.draws import Draws
+from tests.fitting import fit_mode
 
 KERNEL = Constant(0.5) + SquaredExponential(1.5, [0.9, 1.4])
 LIKELIHOODS = [
@@ -381,20 +382,20 @@ def fitted():
     for likelihood in LIKELIHOODS:
         X, y = make_data(likelihood.kind, n=20, seed=1)
         method = "laplace" if likelihood == Bernoulli("logit") else "auto"  # EP takes its time
-        found[str(likelihood)] = (X, y, gpproj.fit(X, y, likelihood, prior=None, inference=method))
+        found[str(likelihood)] = (X, y, fit_mode(X, y, likelihood, prior=None, inference=method))
     return found
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=str)
 def test_a_fit_is_a_maximum_of_the_marginal_likelihood(fitted, likelihood):
     from gpproj.priors import scales
-    from gpproj.reference.fitting import box_of, log_density_of
+    from gpproj.reference.log_posterior import LogPosterior
 
     X, y, ref = fitted[str(likelihood)]
     d, units = 2, scales(ref.training)
     at = ref.draws.parameters[0]
-    box = box_of(ref.problem, units, None)
-    gradient = log_density_of(ref.problem, units, None)(at[None]).gradient[0]
+    posterior = LogPosterior(ref.problem, units, None)
+    box, gradient = posterior.bounds, posterior.density()(at[None]).gradient[0]
     stuck = ((at <= box.lower) & (gradient < 0)) | ((at >= box.upper) & (gradient > 0))
     assert np.max(np.abs(np.where(stuck, 0.0, gradient))) < 1e-3
 
@@ -433,8 +434,8 @@ def test_a_fit_with_a_prior_and_with_exposure():
     exposure = np.where(np.arange(30) % 2, 1.0, 10.0)
     y = np.random.default_rng(0).poisson(exposure * np.exp(np.sin(X[:, 0])))
     frame = pd.DataFrame(X, columns=["age", "dose"])
-    ref = gpproj.fit(frame, y, "poisson", exposure=exposure)
-    naive = gpproj.fit(frame, y, "poisson")
+    ref = fit_mode(frame, y, "poisson", exposure=exposure)
+    naive = fit_mode(frame, y, "poisson")
     rate = ref.predict_response(frame).mean
     truth = np.exp(np.sin(X[:, 0]))
     error, other = (
@@ -453,7 +454,7 @@ def test_heavy_tails_withstand_gross_errors():
     truth = 2 * np.sin(2 * X[:, 0])
     y = truth + 0.1 * rng.standard_normal(60)
     y[:3] += [15.0, -20.0, 12.0]
-    robust, plain = gpproj.fit(X, y, "student-t"), gpproj.fit(X, y)
+    robust, plain = fit_mode(X, y, "student-t"), fit_mode(X, y)
     X_new = rng.uniform(-2, 2, (200, 1))
     errors = [
         np.sqrt(np.mean((model.predict(X_new).mean - 2 * np.sin(2 * X_new[:, 0])) ** 2))

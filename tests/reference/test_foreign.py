@@ -9,6 +9,7 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, Matern52, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian, Poisson
+from tests.fitting import fit_mode
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def own(data):
-    return gpproj.fit(*data)
+    return fit_mode(*data)
 
 
 def moments(ref):
@@ -192,7 +193,7 @@ def test_classes_and_counts_have_expected_sites(data):
         ({"latent_cov": np.triu(np.ones((40, 40)))}, ValueError, "latent_cov must be symmetric"),
         ({"latent_cov": -np.eye(40)}, ValueError, "latent_cov must be a covariance matrix"),
         ({"latent_mean": np.full(40, np.nan)}, ValueError, "latent_mean must be finite"),
-        ({"latent_mean": "mean"}, TypeError, "latent_mean must hold numbers"),
+        ({"latent_mean": "mean"}, TypeError, "latent_mean must hold real numbers"),
         ({"latent_cov": np.ones(40)}, ValueError, "latent_cov must have two dimensions"),
         ({"likelihood": "bernoulli"}, ValueError, "noise_variance is for Gaussian noise"),
         ({"nugget": 3.0}, ValueError, "nugget must be"),

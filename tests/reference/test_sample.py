@@ -16,9 +16,10 @@ from gpproj.inference import Evidence
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.priors import Bounds, LogNormal, LogUniform, scales
 from gpproj.reference.diagnostics import warn_of_trouble
-from gpproj.reference.fitting import log_density_of
+from gpproj.reference.log_posterior import LogPosterior
 from gpproj.reference.sampling import space_of
 from gpproj.reference.space import Space
+from tests.fitting import fit_mode
 
 pytest.importorskip("nutpie")
 az = pytest.importorskip("arviz")
@@ -116,9 +117,10 @@ def test_the_gradient_in_the_coordinates(space):
 
 @pytest.mark.parametrize("prior", ["weak", "log-uniform"])
 def test_the_gradient_of_a_posterior_in_the_coordinates(data, prior):
-    ref = gpproj.fit(*data)
-    space = space_of(ref.problem, scales(ref.training), prior)
-    pulled = space.pulled_back(log_density_of(ref.problem, scales(ref.training), prior))
+    ref = fit_mode(*data)
+    posterior = LogPosterior(ref.problem, scales(ref.training), prior)
+    space = space_of(posterior)
+    pulled = space.pulled_back(posterior.density())
     z = space.free(ref.draws.parameters[0]) + 0.3
     np.testing.assert_allclose(pulled(z)[1], slopes(pulled, z), rtol=1e-5, atol=1e-5)
 
@@ -172,7 +174,7 @@ def test_the_posterior_is_named(ref):
     assert ref.draws.count == 8
     np.testing.assert_allclose(ref.draws.weights, 1 / 8)
     assert "draws=8" in repr(ref)
-    assert gpproj.fit(*make_data()).posterior is None
+    assert fit_mode(*make_data()).posterior is None
 
 
 def test_the_posterior_holds_the_draws(ref):

@@ -10,6 +10,7 @@ from gpproj import inference
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import LowRankCovariance
+from tests.fitting import fit_mode
 
 
 def make_data(n=100, seed=0):
@@ -25,12 +26,12 @@ def data():
 
 @pytest.fixture(scope="module")
 def ref(data):
-    return gpproj.fit(*data, inference=gpproj.Sparse(30))
+    return fit_mode(*data, inference=gpproj.Sparse(30))
 
 
 @pytest.fixture(scope="module")
 def exact(data):
-    return gpproj.fit(*data)
+    return fit_mode(*data)
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def no_matrices(monkeypatch):
 @pytest.mark.parametrize("method", ["vfe", "fitc"])
 @pytest.mark.parametrize("selection", ["greedy", "kmeans"])
 def test_fits_predict_as_exact_ones_do(data, exact, method, selection):
-    few = gpproj.fit(*data, inference=gpproj.Sparse(30, method, selection))
+    few = fit_mode(*data, inference=gpproj.Sparse(30, method, selection))
     X, y = make_data(seed=1)
     mine, its = few.log_density(X, y).mean(), exact.log_density(X, y).mean()
     assert mine == pytest.approx(its, abs=0.02)
@@ -127,8 +128,8 @@ def test_points_of_the_user_are_in_the_units_of_the_inputs(data):
 @pytest.mark.slow
 def test_points_can_be_optimised(data):
     X, y = data
-    plain = gpproj.fit(X, y, inference=gpproj.Sparse(6))
-    moved = gpproj.fit(X, y, inference=gpproj.Sparse(6, optimise=True))
+    plain = fit_mode(X, y, inference=gpproj.Sparse(6))
+    moved = fit_mode(X, y, inference=gpproj.Sparse(6, optimise=True))
     assert moved.log_marginal_likelihood > plain.log_marginal_likelihood + 1.0
     assert moved.problem.inducing.count == 6
     assert moved.optimum.converged.all()
@@ -137,7 +138,7 @@ def test_points_can_be_optimised(data):
     assert not np.array_equal(moved.problem.inducing.Z, plain.problem.inducing.Z)
     assert moved.recipe.keywords["inference"].optimise
     with pytest.raises(ValueError, match="Gaussian noise only"):
-        gpproj.fit(X, y > 0.0, "probit", inference=gpproj.Sparse(6, optimise=True))
+        fit_mode(X, y > 0.0, "probit", inference=gpproj.Sparse(6, optimise=True))
 
 
 def test_refitting_keeps_the_plan(data, ref):
@@ -148,7 +149,7 @@ def test_refitting_keeps_the_plan(data, ref):
 
 
 def test_the_same_data_give_the_same_answer(data, ref):
-    again = gpproj.fit(*data, inference=gpproj.Sparse(30))
+    again = fit_mode(*data, inference=gpproj.Sparse(30))
     np.testing.assert_array_equal(again.latent_mean, ref.latent_mean)
 
 
@@ -224,8 +225,8 @@ def test_classes_and_counts(likelihood):
     X, f = make_data(120)
     rng = np.random.default_rng(1)
     y = (f > 0.0).astype(int) if likelihood == "probit" else rng.poisson(np.exp(0.5 * f))
-    few = gpproj.fit(X, y, likelihood, inference=gpproj.Sparse(30))
-    exact = gpproj.fit(X, y, likelihood)
+    few = fit_mode(X, y, likelihood, inference=gpproj.Sparse(30))
+    exact = fit_mode(X, y, likelihood)
     assert few.loo().log_density.sum() == pytest.approx(exact.loo().log_density.sum(), abs=4.0)
     path = gpproj.forward_search(few, 2, progress=False)
     assert set(path.order) == {"x0", "x1"}

@@ -13,6 +13,7 @@ from gpproj.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.projection import family_of
 from gpproj.reference import values, values_for
+from gpproj.reference.log_posterior import LogPosterior
 
 KERNEL = Constant(0.5) + SquaredExponential(2.0, [0.5, 3.0, 8.0])
 OTHER = Constant() + Matern52() + Linear()
@@ -74,13 +75,13 @@ def test_moments_have_values_by_a_fit_to_the_mean(ref, data, structure):
 def test_values_are_fitted_once_for_each_structure(data, monkeypatch):
     # With another reference than the others, which have values already.
     own = gpproj.condition(*data, KERNEL, Gaussian(0.02), standardize=True)
-    calls, plain = [], values.maximise_posterior
+    calls, plain = [], LogPosterior.maximise
 
     def counted(*given):
         calls.append(given)
         return plain(*given)
 
-    monkeypatch.setattr(values, "maximise_posterior", counted)
+    monkeypatch.setattr(LogPosterior, "maximise", counted)
     first = values_for(own, OTHER)
     again = values_for(own, Constant(3.0) + Matern52(2.0, 0.1) + Linear(0.5))
     assert again.log_parameters is first.log_parameters
@@ -92,13 +93,13 @@ def test_values_are_fitted_once_for_each_structure(data, monkeypatch):
 
 def test_many_rows_are_thinned(data, monkeypatch):
     own = gpproj.condition(*data, KERNEL, Gaussian(0.02), standardize=True)
-    sizes, plain = [], values.maximise_posterior
+    sizes, plain = [], LogPosterior.maximise
 
-    def counted(problem, *rest):
-        sizes.append(problem.y.shape[0])
-        return plain(problem, *rest)
+    def counted(posterior, starts):
+        sizes.append(posterior.problem.y.shape[0])
+        return plain(posterior, starts)
 
-    monkeypatch.setattr(values, "maximise_posterior", counted)
+    monkeypatch.setattr(LogPosterior, "maximise", counted)
     monkeypatch.setattr(values, "ROWS", 20)
     assert np.argmin(values_for(own, OTHER).log_parameters[2:5]) == 0
     assert sizes == [20]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import gpproj
+from tests.fitting import fit_mode
 
 NASTY = (
     "<script>document.title='run'</script>",
@@ -33,7 +34,7 @@ def real_cv():
     X = pd.DataFrame(rng.standard_normal((50, 3)), columns=["line", "wave", "noise"])
     X["noise"] = X["noise"].round()
     y = X["line"] + np.sin(2.0 * X["wave"]) + 0.2 * rng.standard_normal(50)
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     return gpproj.validate(ref, folds=2, random_state=0, progress=False)
 
 
@@ -73,13 +74,27 @@ def read_page(text) -> Element:
     return reader.builder.close()
 
 
-@pytest.fixture
-def written(tmp_path):
+@pytest.fixture(scope="session")
+def report_file(tmp_path_factory):
+    """Write a report, the same one only once; return its file."""
+    folder, known = tmp_path_factory.mktemp("reports"), {}
+
+    def write(cv, **options):
+        key = id(cv), repr(sorted(options.items()))
+        if key not in known:
+            file = gpproj.write_report(cv, folder / f"{len(known)}.html", **options)
+            known[key] = file, cv  # held, so that no other one gets its id
+        return known[key][0]
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def written(report_file):
     """Write a report; return its text and its tree."""
 
     def write(cv, **options):
-        file = gpproj.write_report(cv, tmp_path / "report.html", **{"effects": 2} | options)
-        text = file.read_text(encoding="utf-8")
+        text = report_file(cv, **{"effects": 2} | options).read_text(encoding="utf-8")
         return text, read_page(text)
 
     return write

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-import gpproj
-
 api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.slow
 
 ARGUMENTS = [
     "--no-sandbox",  # which root, as in containers, cannot have
@@ -38,8 +38,14 @@ CONTRASTS = """() => {
   };
   // The nearest background that is not see-through: of a cell in the heat map, its own colour.
   const behind = (element) => {
-    if (element.matches(".heat .black, .heat .white")) {
-      return read(getComputedStyle(element.previousElementSibling).fill).rgb;
+    if (element.matches(".heat text") && element.textContent.endsWith("%")) {
+      const box = element.getBoundingClientRect();
+      const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+      const cell = [...element.ownerSVGElement.querySelectorAll(".cells path")].find((one) => {
+        const own = one.getBoundingClientRect();
+        return own.left <= x && x <= own.right && own.top <= y && y <= own.bottom;
+      });
+      return read(getComputedStyle(cell).fill).rgb;
     }
     for (let one = element; one; one = one.parentElement) {
       const colour = read(getComputedStyle(one).backgroundColor);
@@ -63,7 +69,7 @@ UNNAMED = """() => [...document.querySelectorAll("svg, [role=region], button, te
   .filter((one) => !(one.getAttribute("aria-label") || one.textContent).trim())
   .map((one) => one.outerHTML.slice(0, 80))"""
 
-OUTSIDE = """() => [...document.querySelectorAll("svg text, svg circle")]
+OUTSIDE = """() => [...document.querySelectorAll("svg text, svg use")]
   .filter((one) => one.getClientRects().length)
   .filter((one) => {
     const box = one.getBoundingClientRect(), frame = one.ownerSVGElement.getBoundingClientRect();
@@ -82,12 +88,12 @@ def browser(browser_program):
 
 
 @pytest.fixture
-def show(browser, tmp_path):
+def show(browser, report_file):
     """Open a report; afterwards nothing may have been asked for or complained about."""
     pages, complaints, requests = [], [], []
 
     def opened(cv, width=1000, scheme="light", scripts=True, **options):
-        file = gpproj.write_report(cv, tmp_path / "report.html", **{"effects": 3} | options)
+        file = report_file(cv, **{"effects": 3} | options)
         context = browser.new_context(
             viewport={"width": width, "height": 800},
             color_scheme=scheme,

@@ -168,6 +168,18 @@ def test_every_problem_of_the_validation_and_of_its_path_is_repeated(small_cv):
     assert said(cv, given=cv.problems)["look"] == looks
 
 
+def test_what_is_wrong_with_the_reference_comes_first(small_cv):
+    better = scored(small_cv, [-1, -0.5, 0.3, 0.3, 0.1, 0])
+    poor = replace(better, reference=replace(better.reference))  # whose check is its own
+    assert poor.reference.check().problems
+    first, *others = said(poor)["look"]
+    assert first.startswith("The submodel of size 2 predicts clearly better than the reference")
+    assert len(others) == len(poor.reference.check().problems)
+    assert others[0].casefold() == f"{poor.reference.check().problems[0]}.".casefold()
+    assert not starting(said(poor)["fine"], "The check of the reference")
+    assert starting(said(small_cv)["fine"], "The check of the reference found nothing wrong")
+
+
 def with_best(cv, size, **changes):
     """The same with another projection of the best set of a size."""
     better = list(cv.path.better)

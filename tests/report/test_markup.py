@@ -1,21 +1,18 @@
-"""The bricks of a page: escaping, numbers as they are printed, scales and ticks."""
+"""The bricks of a page: escaping, and numbers as they are printed."""
 
 from __future__ import annotations
 
 import math
 from html.parser import HTMLParser
-from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from gpproj.report.canvas import Scale, curve, extent, ticks_of
+from gpproj.plots.style import cut
 from gpproj.report.markup import (
     FORBIDDEN,
     Markup,
-    cut,
     escaped,
     listing,
     number,
@@ -98,40 +95,3 @@ def test_lists_are_not_cut_for_a_single_name():
     names = [f"x{j}" for j in range(4)]
     assert "more" not in listing(names, most=3)
     assert listing(names, most=2).endswith(", and 2 more")
-
-
-finite = st.floats(-1e9, 1e9)
-
-
-@given(finite, finite, st.integers(2, 8))
-def test_ticks_are_round_and_lie_inside(one, two, about):
-    low, high = extent([one, two])
-    assume(high - low > 1e-6 * max(abs(low), abs(high)))
-    ticks = ticks_of(low, high, about)
-    assert 1 <= len(ticks.values) <= 2 * about + 1
-    assert all(low <= value <= high for value in ticks.values)
-    steps = np.diff(ticks.values)
-    np.testing.assert_allclose(steps, steps[:1].repeat(len(steps)), rtol=1e-6)
-    leading = {f"{step:.1e}"[:3] for step in steps}
-    assert leading <= {"1.0", "2.0", "5.0"}
-    assert all(before != after for before, after in pairwise(ticks.labels))
-
-
-@pytest.mark.parametrize(
-    "values", [[], [math.nan], [3.0], [0.0, 0.0], [math.inf, 1.0], [1e300, 1e300 * (1 + 1e-16)]]
-)
-def test_an_extent_has_a_width_whatever_there_is(values):
-    low, high = extent(values)
-    assert math.isfinite(low)
-    assert low < high
-    assert ticks_of(low, high).values
-
-
-def test_scales_map_ends_to_ends():
-    scale = Scale(-1.0, 3.0, 200.0, 0.0)
-    assert (scale(-1.0), scale(1.0), scale(3.0)) == (200.0, 100.0, 0.0)
-
-
-def test_curves_break_where_a_value_is_missing():
-    drawn = curve([0.0, 1.0, 2.0, 3.0], [5.0, math.nan, 6.0, 7.0], "x")
-    assert 'd="M0.0 5.0M2.0 6.0L3.0 7.0"' in drawn

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,12 +20,18 @@ import gpproj
 from gpproj.data import raw_rows
 from gpproj.kernels import SquaredExponential
 from gpproj.projection import check_criterion, check_learn
+from tests.fitting import fit_mode
 
 MINUS = "\N{MINUS SIGN}"
 
 
 def section(tree, name):
     return tree.find(f".//section[@id='{name}']")
+
+
+def places_of(path):
+    """The points that a path of a drawing goes through, in pixels."""
+    return np.array(re.findall(r"[ML] ([\d.-]+) ([\d.-]+)", path.get("d")), dtype=float)
 
 
 def rows_of(words, table):
@@ -64,7 +71,8 @@ def test_the_browser_is_told_to_fetch_nothing(small_cv, written):
 
 def test_what_users_name_is_only_ever_text(nasty_cv, written, words):
     title, command = "<script>alert('title')</script>", 'gpproj "<b>" && </pre>'
-    _, tree = written(nasty_cv, title=title, command=command, warnings=["<img src=x>", "<i>"])
+    text, tree = written(nasty_cv, title=title, command=command, warnings=["<img src=x>", "<i>"])
+    assert "\x00" not in text
     assert len(tree.findall(".//script")) == 1
     assert tree.findall(".//img") == tree.findall(".//i") == tree.findall(".//b") == []
     assert tree.find("head/title").text == words(tree.find(".//h1")) == title
@@ -73,6 +81,33 @@ def test_what_users_name_is_only_ever_text(nasty_cv, written, words):
     names = [cell.text for cell in section(tree, "ranking").findall(".//td/bdi")]
     assert names[0] == nasty_cv.path.order[0]
     assert names[-1] == nasty_cv.path.order[-1].replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def test_drawings_are_the_same_each_time_whatever_the_style_of_the_user(small_cv, tmp_path):
+    def drawings():
+        file = gpproj.write_report(small_cv, tmp_path / "report.html", effects=2)
+        return re.findall(r"<svg.*?</svg>", file.read_text())
+
+    once = drawings()
+    assert len(once) == 6 + 1 + 2 + 1
+    with plt.style.context("dark_background"), plt.rc_context({"font.size": 30.0}):
+        assert drawings() == once
+    assert plt.get_fignums() == []
+
+
+def test_drawings_scale_with_the_page_and_have_its_colours(real_cv, written):
+    _, tree = written(real_cv)
+    for drawing in tree.iter("svg"):
+        assert drawing.get("viewbox").startswith("0 0 ")
+        assert drawing.get("height") is None
+        assert drawing.get("aria-label")
+        texts = list(drawing.iter("text"))
+        assert texts
+        assert not [one for one in texts if "font-family" in one.attrib]
+        if drawing.get("class") != "heat":  # which is light on every page
+            for element in drawing.iter():
+                for name in ("fill", "stroke"):
+                    assert re.match(r"none$|var\(--\w+\)$", element.get(name, "none"))
 
 
 def test_ids_are_unique_and_links_lead_somewhere(any_cv, written):
@@ -118,7 +153,7 @@ def test_predictions_to_copy_are_side_by_side(real_cv, written, csv):
         for column in ("mean", "log_density"):
             np.testing.assert_allclose(found[f"{label}_{column}"], part[column], rtol=1e-6)
         np.testing.assert_array_equal(found["observation"], part["observation"])
-    assert len(section(tree, "losses").findall(".//circle")) == len(found)
+    assert len(section(tree, "losses").findall(".//g[@class='rows']//use")) == len(found)
 
 
 def test_effects_to_copy_are_those_of_the_public_function(real_cv, written, csv):
@@ -189,26 +224,26 @@ def test_the_first_inputs_that_entered_are_drawn_lightly_where_others_are_better
     place = ["elpd", "r2", "rmse"].index(stat)
     _, tree = written(exchanged_cv, size=2)
     figure = section(tree, "sizes").findall(".//figure")[place]
-    assert "first inputs that entered" in words(figure.find("figcaption"))
-    drawn = {}
-    for name in ("submodels", "in-order"):
-        for drawing, curve in enumerate(figure.findall(f"svg/path[@class='{name}']")):
-            places = re.findall(r"[ML]([\d.]+)[ ,]([\d.]+)", curve.get("d"))
-            drawn[name, drawing] = np.array(places, dtype=float)
+    assert "first inputs that entered" in words(figure)
+    drawn = {
+        (name, place): places_of(drawing.find(f".//g[@class='{name}']/path"))
+        for name in ("submodels", "nested-order")
+        for place, drawing in enumerate(figure.findall("svg"))
+    }
     own, along = (one.summary()[stat] for one in (exchanged_cv, exchanged_cv.along_path()))
     for drawing in range(2):
-        best, first = drawn["submodels", drawing], drawn["in-order", drawing]
+        best, first = drawn["submodels", drawing], drawn["nested-order", drawing]
         np.testing.assert_array_equal(best[:, 0], first[:, 0])
         slope, level = np.polyfit(own, best[:, 1], 1)
         np.testing.assert_allclose(first[:, 1], level + slope * along, atol=0.1)
     _, tree = written(small_cv)
-    assert section(tree, "sizes").findall(".//path[@class='in-order']") == []
+    assert section(tree, "sizes").findall(".//g[@class='nested-order']") == []
     assert "first inputs that entered" not in words(section(tree, "sizes"))
 
 
 def test_figures_in_words_name_the_best_inputs(exchanged_cv, written):
     _, tree = written(exchanged_cv)
-    points = section(tree, "sizes").findall(".//figure/svg")[0].findall("g[@role='img']")
+    points = section(tree, "sizes").findall(".//figure/svg")[0].findall(".//g[@role='img']")
     first, second = (one.get("aria-label") for one in points[1:])
     assert first.startswith(f"Size 1 (+ {exchanged_cv.path.order[0]}): elpd ")
     assert "; agreement " in first
@@ -223,31 +258,39 @@ def test_points_stand_at_the_scores(small_cv, written, stat):
     figure = figures[["elpd", "r2", "rmse"].index(stat)]
     table, reference = small_cv.summary(), small_cv.reference_summary()
     for drawing in figure.findall("svg"):
-        points = [one for one in drawing.iter("g") if "point" in one.get("class")]
-        heights = np.array([float(one.find("circle").get("cy")) for one in points])
-        bars = np.array(
-            [[float(one.find("line").get(end)) for end in ("y1", "y2")] for one in points]
-        )
+        groups = {one.get("class"): one for one in drawing.iter("g")}
+        markers = groups["submodels"].findall(".//use")
+        heights = np.array([float(one.get("y")) for one in markers])
+        bars = np.array([places_of(one)[:, 1] for one in groups["errors"].findall(".//path")])
         values = table[stat].to_numpy()
         slope, _ = np.polyfit(values, heights, 1)
         assert slope < 0  # more is further up
-        np.testing.assert_allclose(heights - heights[0], slope * (values - values[0]), atol=0.02)
+        np.testing.assert_allclose(heights - heights[0], slope * (values - values[0]), atol=0.03)
         lengths = -2.0 * slope * table[f"{stat}_diff_se"].to_numpy()
-        np.testing.assert_allclose(bars[:, 0] - bars[:, 1], lengths, atol=0.02)
-        (level,) = drawing.findall("line[@class='reference']")
+        np.testing.assert_allclose(bars[:, 0] - bars[:, 1], lengths, atol=0.03)
+        level = places_of(groups["reference"].find("path"))[:, 1]
         at = heights[0] + slope * (reference[stat] - values[0])
-        assert float(level.get("y1")) == pytest.approx(at, abs=0.02)
-        (band,) = drawing.findall("rect[@class='band']")
+        np.testing.assert_allclose(level, at, atol=0.03)
+        band = places_of(groups["reference-band"].find("path"))[:, 1]
         height = -2.0 * slope * reference[f"{stat}_se"]
-        assert float(band.get("height")) == pytest.approx(height, abs=0.02)
-        (ring,) = [one for one in points if one.find("circle[@class='ring']") is not None]
-        assert points.index(ring) == small_cv.suggest_size()
+        assert np.ptp(band) == pytest.approx(height, abs=0.03)
+        (ring,) = groups["suggested"].findall(".//use")
+        suggested = markers[small_cv.suggest_size()]
+        assert [ring.get("x"), ring.get("y")] == [suggested.get("x"), suggested.get("y")]
+        columns = [places_of(one.find("path"))[:, 0] for one in points_of(drawing)]
+        assert all(one.min() < float(marker.get("x")) < one.max()
+                   for one, marker in zip(columns, markers, strict=True))  # fmt: skip
+
+
+def points_of(drawing):
+    """What stands for the sizes in a drawing."""
+    return [one for one in drawing.iter("g") if one.get("class", "").split()[:1] == ["point"]]
 
 
 def test_every_size_has_its_figures_in_words(small_cv, written):
     _, tree = written(small_cv)
     for drawing in section(tree, "sizes").findall(".//figure/svg"):
-        points = [one for one in drawing.iter("g") if "point" in one.get("class")]
+        points = points_of(drawing)
         assert len(points) == 6
         for size, (point, row) in enumerate(
             zip(points, small_cv.summary().itertuples(), strict=True)
@@ -285,7 +328,7 @@ def test_other_targets_have_statistics_of_their_own(request, written, words, nam
         f"{table.loc[cv.suggest_size(), stats[0]]:.3f}",
     ]
     captions = [words(one) for one in section(tree, "sizes").iter("figcaption")]
-    assert [one.split("submodels")[0] for one in captions[1:]] == [
+    assert captions[1:] == [
         label[0].upper() + label[1:] for label in map(gpproj.plots.curves.SCORES.get, stats)
     ]
     point = section(tree, "sizes").find(".//g[@role='img']").get("aria-label")
@@ -295,7 +338,9 @@ def test_other_targets_have_statistics_of_their_own(request, written, words, nam
 
 def test_classes_have_the_names_that_the_user_gave_them(class_cv, written, words):
     training = replace(class_cv.reference.training, classes=("<b>no</b>", "y" * 80))
-    cv = replace(class_cv, reference=replace(class_cv.reference, training=training))
+    reference = replace(class_cv.reference, training=training)
+    vars(reference)["_check"] = class_cv.reference.check()
+    cv = replace(class_cv, reference=reference)
     _, tree = written(cv, effects=0)
     part = section(tree, "losses")
     *_, table = part.iter("table")
@@ -305,7 +350,7 @@ def test_classes_have_the_names_that_the_user_gave_them(class_cv, written, words
     short = f"{'y' * 36}…{'y' * 23}"
     assert shown == [short if seen[row] else "<b>no</b>" for row in rows]
     assert f"Probabilities of {short} in rows" in words(part.find(".//figcaption"))
-    titles = [one.find("title").text for one in part.findall(".//circle")]
+    titles = [one.text for one in part.findall(".//svg//use/title")]
     assert sum(one.endswith("observed <b>no</b>") for one in titles) == (seen == 0).sum()
 
 
@@ -361,15 +406,17 @@ def test_an_area_that_is_not_known_leaves_no_trace(class_cv, written):
     for element in section(tree, "sizes").iter():
         assert "nan" not in [*element.attrib.values()]
     figure = section(tree, "sizes").findall(".//figure")[1]
-    assert figure.findall(".//circle") == figure.findall(".//line[@class='reference']") == []
+    for drawing in figure.findall("svg"):
+        assert drawing.findall(".//g[@class='submodels']//use") == []
+        assert not drawing.find(".//g[@class='reference']/path").get("d")
 
 
 def test_the_heat_map_has_the_shares_of_the_folds(small_cv, written):
     _, tree = written(small_cv)
     shares = small_cv.ranking_proportions(cumulate=True).to_numpy().T
     drawn = section(tree, "stability").findall(".//text")
-    cells = [one.text for one in drawn if one.get("class") in ("black", "white")]
-    assert cells == [f"{100 * share:.0f}" for share in shares.ravel() if share > 0]
+    cells = [one.text for one in drawn if one.text.endswith("%")]
+    assert cells == [f"{share:.0%}" for share in shares.ravel() if share > 0]
 
 
 def test_a_large_heat_map_is_drawn_in_part_and_says_so(large_cv, written, words):
@@ -385,7 +432,7 @@ def test_an_order_that_was_not_searched_again_is_not_called_stable(make, written
     assert "Not tested" in words(section(tree, "stability"))
     assert "Agreement" not in words(section(tree, "ranking"))
     assert tree.find(".//textarea[@id='csv-folds']") is None
-    assert "agreement" not in section(tree, "sizes").find(".//g").get("aria-label")
+    assert "agreement" not in section(tree, "sizes").find(".//g[@role='img']").get("aria-label")
 
 
 def test_rows_that_lost_the_most_are_listed(real_cv, written, words, csv):
@@ -412,11 +459,11 @@ def test_effects_are_as_many_as_asked_for(small_cv, written, words):
 def test_arrays_without_names_have_reports_too(written, words):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30, 2))
-    ref = gpproj.fit(X, X[:, 1] + 0.1 * rng.standard_normal(30))
-    cv = gpproj.validate(ref, folds=2, random_state=0, progress=False)
+    ref = fit_mode(X, X[:, 1] + 0.1 * rng.standard_normal(30))
+    cv = gpproj.validate(ref, folds=3, random_state=0, progress=False)
     _, tree = written(cv)
     assert words(tree.find(".//header/p")) == "1 of 2 inputs predicts as well as all: x1."
-    ticks = section(tree, "effects").findall(".//line[@class='rug']")
+    ticks = section(tree, "effects").findall(".//g[@class='values']//use")
     assert len(ticks) == 30
 
 
@@ -514,7 +561,7 @@ def test_references_from_elsewhere_have_reports(tmp_path):
     y = np.sin(2.0 * X[:, 0]) + 0.2 * rng.standard_normal(40)
 
     def make(X, y):
-        own = gpproj.fit(X, y)
+        own = fit_mode(X, y)
         moments = own.latent_mean, own.latent_cov, own.noise_variance
         return gpproj.from_moments(X, y, *moments, predict=own.predict, refit=make)
 

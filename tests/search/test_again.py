@@ -11,13 +11,14 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, Linear, Matern52
 from gpproj.reference.draws import Draws
+from tests.fitting import fit_mode
 
 
 def make_reference(strong="a", n=30, seed=1):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((n, 4)), columns=list("abcd"))
     y = 0.8 * np.sin(X["a"]) + X["b"] + 2 * X[strong] + 0.3 * rng.standard_normal(n)
-    return gpproj.fit(X, y)
+    return fit_mode(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ OPTIONS = {
 def test_a_forward_search_is_repeated_with_its_settings(ref, other, plain, name):
     options = OPTIONS[name]
     path = gpproj.forward_search(ref, 2, progress=False, **options)
-    again = path.again(other)
+    again = path.repeat(other)
     assert again.reference is other
     anew = gpproj.forward_search(other, 2, progress=False, **options) if options else plain
     same(again, anew)
@@ -82,8 +83,8 @@ def test_a_forward_search_is_repeated_with_its_settings(ref, other, plain, name)
 def test_a_repeated_search_finds_its_own_order(ref, other):
     path = gpproj.forward_search(ref, 1, progress=False)
     assert path.order == ("a",)
-    assert path.again(other).order == ("d",)
-    along = path.along(other)
+    assert path.repeat(other).order == ("d",)
+    along = path.reproject(other)
     assert along.order == ("a",)
     assert along.reference is other
 
@@ -92,15 +93,15 @@ def test_a_repeated_search_is_as_long_as_the_first(ref, other):
     """Wherever it was stopped, and not where it would stop itself."""
     path = gpproj.forward_search(ref, stop_below=0.5, progress=False)
     assert 1 <= len(path.units) < 4
-    assert len(path.again(other)) == len(path)
+    assert len(path.repeat(other)) == len(path)
     longer = gpproj.forward_search(ref, len(path.units) + 1, extend=path, progress=False)
-    assert len(longer.again(other)) == len(path) + 1
+    assert len(longer.repeat(other)) == len(path) + 1
 
 
 def test_a_backward_search_is_repeated_with_its_settings(ref, other):
     for options in ({"always": ["c"]}, {"groups": {"pair": ["a", "c", "d"]}, "prior": None}):
         path = gpproj.backward_search(ref, 1, progress=False, **options)
-        same(path.again(other), gpproj.backward_search(other, 1, progress=False, **options))
+        same(path.repeat(other), gpproj.backward_search(other, 1, progress=False, **options))
 
 
 @pytest.mark.slow
@@ -112,15 +113,15 @@ def test_a_given_order_is_repeated(ref, other):
         {"kernel": Constant() + Linear()},
     ):
         path = gpproj.project_path(ref, ["c", "b"], **options)
-        same(path.again(other), gpproj.project_path(other, ["c", "b"], **options))
-        assert path.again(other).learn == path.learn
+        same(path.repeat(other), gpproj.project_path(other, ["c", "b"], **options))
+        assert path.repeat(other).learn == path.learn
 
 
 @pytest.mark.slow
 def test_submodels_along_the_same_order(ref, other):
     """Those of `project_path`, whatever the search was; groups and settings are kept."""
     path = gpproj.forward_search(ref, 2, prior=None, progress=False)
-    along = path.along(other)
+    along = path.reproject(other)
     expected = gpproj.project_path(other, path.order, prior=None)
     np.testing.assert_allclose(along.errors, expected.errors, rtol=0, atol=1e-10)
     assert along.full_error == expected.full_error
@@ -128,7 +129,7 @@ def test_submodels_along_the_same_order(ref, other):
     path = gpproj.forward_search(
         ref, 2, groups={"pair": ["c", "d"]}, always=["b"], kernel=kernel, progress=False
     )
-    along = path.along(other)
+    along = path.reproject(other)
     assert along.units == path.units
     assert along.always == path.always
     assert along[0].inputs == ("b",)
@@ -142,8 +143,8 @@ def test_submodels_along_the_same_order(ref, other):
 def test_submodels_along_an_order_are_learned_in_the_same_way(ref, other):
     path = gpproj.project_path(ref, ["a"], learn="marginal_likelihood")
     expected = gpproj.project_path(other, ["a"], learn="marginal_likelihood")
-    assert path.along(other).learn == "marginal_likelihood"
-    np.testing.assert_allclose(path.along(other).errors, expected.errors)
+    assert path.reproject(other).learn == "marginal_likelihood"
+    np.testing.assert_allclose(path.reproject(other).errors, expected.errors)
 
 
 @pytest.mark.slow
@@ -155,8 +156,8 @@ def test_clusters_are_kept(ref):
         gpproj.project_path(drawn, ["a"], clusters="draws"),
         gpproj.backward_search(drawn, 4, clusters=2, progress=False),
     ):
-        assert path.again(drawn).clusters == path.along(drawn).clusters == path.clusters
-        assert path.along(drawn)[0].clusters == path[0].clusters > 1
+        assert path.repeat(drawn).clusters == path.reproject(drawn).clusters == path.clusters
+        assert path.reproject(drawn)[0].clusters == path[0].clusters > 1
 
 
 @pytest.mark.slow
@@ -167,7 +168,7 @@ def test_clusters_of_a_path_can_be_chosen_later(ref):
     mixed = path.with_clusters("draws")
     assert (path[1].clusters, mixed[1].clusters) == (1, 3)
     assert mixed.order == path.order
-    assert mixed.again(drawn)[1].clusters == mixed.along(drawn)[1].clusters == 3
+    assert mixed.repeat(drawn)[1].clusters == mixed.reproject(drawn)[1].clusters == 3
     assert mixed.with_clusters(None)[1].clusters == 1
     for wrong in (0, "all"):
         with pytest.raises(ValueError, match="clusters"):
@@ -176,22 +177,22 @@ def test_clusters_of_a_path_can_be_chosen_later(ref):
 
 def test_a_path_that_does_not_know_how_it_was_found(ref, other):
     path = gpproj.forward_search(ref, 1, progress=False)
-    lost = path.along(other)
+    lost = path.reproject(other)
     with pytest.raises(ValueError, match="does not know how it was found"):
-        lost.again(ref)
-    assert lost.along(ref).order == path.order
+        lost.repeat(ref)
+    assert lost.reproject(ref).order == path.order
 
 
 def test_an_extended_path_begins_again_as_it_began(ref):
     begun = gpproj.project_path(ref, ["c", "b"])
     path = gpproj.forward_search(ref, 3, extend=begun, progress=False)
-    assert path.again(ref).order == path.order
+    assert path.repeat(ref).order == path.order
 
 
 def test_inputs_that_can_be_gone_through_once_are_kept(ref):
     path = gpproj.forward_search(
         ref, 1, always=iter(["c"]), groups={"g": iter(["a", "b"])}, progress=False
     )
-    again = path.again(ref)
+    again = path.repeat(ref)
     assert again.always == path.always == (2,)
     assert again.order == path.order == ("g",)

@@ -11,10 +11,11 @@ import pytest
 
 import gpproj
 from gpproj.projection import projector_of
-from gpproj.search.path import ends, relative
+from gpproj.search.results import null_and_full, relative
 from gpproj.search.rivals import eliminated
-from gpproj.search.space import Space
+from gpproj.search.space import SearchSpace
 from gpproj.search.units import Unit
+from tests.fitting import fit_mode
 
 
 def decoy(n=90, seed=0):
@@ -34,7 +35,7 @@ def product(n=120, seed=0):
 
 @pytest.fixture(scope="module")
 def ref():
-    return gpproj.fit(*decoy())
+    return fit_mode(*decoy())
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_the_best_sets_are_those_of_brute_force(ref, path):
 
 def test_errors_of_best_sets_never_rise():
     """Also where so little is left that no other set is looked for."""
-    path = gpproj.forward_search(gpproj.fit(*decoy(80, 5)), progress=False)
+    path = gpproj.forward_search(fit_mode(*decoy(80, 5)), progress=False)
     assert path.relative_errors[-1] < 0.01
     assert np.all(np.diff(path.best_errors) <= 1e-3)
     found = [path.best_subset(size) for size in range(len(path))]
@@ -98,20 +99,22 @@ def test_errors_of_best_sets_never_rise():
 
 
 def test_an_elimination_sees_what_acts_only_together():
-    ref = gpproj.fit(*product(100, 4))
+    ref = fit_mode(*product(100, 4))
     projector = projector_of(ref)
-    space = Space(projector, (), tuple(Unit(name, (j,), 1.0) for j, name in enumerate("abcdef")))
-    left = eliminated(space, ends(projector).full)
+    space = SearchSpace(
+        projector, (), tuple(Unit(name, (j,), 1.0) for j, name in enumerate("abcdef"))
+    )
+    left = eliminated(space, null_and_full(projector)[1])
     assert left[2][0] == {0, 1}
     assert left[3][0] == {0, 1, 2}
     errors = [left[size][1].error for size in range(1, 6)]
     assert np.all(np.diff(errors) <= 1e-3)
     for members, found in left.values():
-        np.testing.assert_array_equal(found.inputs, space.asked(members))
+        np.testing.assert_array_equal(found.inputs, space.inputs(members))
 
 
 def test_inputs_that_act_only_together_are_found():
-    ref = gpproj.fit(*product())
+    ref = fit_mode(*product())
     path = gpproj.forward_search(ref, 3, progress=False)
     assert path.best_inputs(2) == ("a", "b")
     assert set(path.best_inputs(3)) == {"a", "b", "c"}
@@ -120,7 +123,7 @@ def test_inputs_that_act_only_together_are_found():
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [decoy, product])
 def test_no_order_of_a_usual_measure_is_better(make):
-    ref = gpproj.fit(*make(80, 3))
+    ref = fit_mode(*make(80, 3))
     path = gpproj.forward_search(ref, 3, progress=False)
     for method in ("ard", "kl", "permutation"):
         rival = gpproj.project_path(ref, method, max_inputs=3)
@@ -149,7 +152,7 @@ def test_exchanges_never_make_a_set_dearer(fitted):
 
 def test_groups_are_exchanged_whole():
     X, y = product()
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     path = gpproj.forward_search(
         ref, 2, groups={"ab": ["a", "b"], "de": ["d", "e"]}, progress=False
     )
@@ -158,7 +161,7 @@ def test_groups_are_exchanged_whole():
 
 
 def test_inputs_that_are_always_in_stay():
-    ref = gpproj.fit(*decoy())
+    ref = fit_mode(*decoy())
     path = gpproj.forward_search(ref, 2, always=["e"], progress=False)
     for size in range(3):
         assert "e" in path.best(size).inputs

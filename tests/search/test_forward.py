@@ -17,20 +17,21 @@ import pytest
 
 import gpproj
 from gpproj.kernels import Constant, Matern52
-from gpproj.projection import mask_of, projector_of
-from gpproj.search.growing import _hopes
-from gpproj.search.path import Tried
+from gpproj.projection import ProjectionOptions, mask_of, projector_of
+from gpproj.search.growing import _expected_gains
 from gpproj.search.race import heats_of
-from gpproj.search.space import Space
+from gpproj.search.results import CandidateRecord
+from gpproj.search.space import SearchSpace
 from gpproj.search.units import Unit, units_of
 from gpproj.store import StoreError
+from tests.fitting import fit_mode
 
 
 def make_reference(n=60, seed=1):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((n, 5)), columns=list("abcde"))
     y = 2 * np.sin(X["a"]) + X["b"] + 3 * X["d"] + 0.3 * X["e"] + 0.3 * rng.standard_normal(n)
-    return gpproj.fit(X, y)
+    return fit_mode(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_many_candidates_need_few_evaluations():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 24))
     y = np.sin(2 * X[:, 3]) + X[:, 11] + 0.2 * rng.standard_normal(40)
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     path, exhaustive = (
         gpproj.forward_search(ref, 6, strategy, exchange=False, progress=False)
         for strategy in ("race", "exhaustive")
@@ -80,18 +81,18 @@ def test_many_candidates_need_few_evaluations():
 
 def test_a_unit_hopes_for_what_it_promised_when_it_last_ran():
     tried = (
-        Tried(1, "a", 60.0, 9, True),
-        Tried(1, "b", 70.0, 9, False),
-        Tried(1, "c", 100.0, 0, False),  # not looked at
-        Tried(2, "b", 50.0, 9, False),
-        Tried(2, "d", 64.0, 9, False),
-        Tried(3, "b", 40.0, 0, False),
+        CandidateRecord(1, "a", 60.0, 9, True),
+        CandidateRecord(1, "b", 70.0, 9, False),
+        CandidateRecord(1, "c", 100.0, 0, False),  # not looked at
+        CandidateRecord(2, "b", 50.0, 9, False),
+        CandidateRecord(2, "d", 64.0, 9, False),
+        CandidateRecord(3, "b", 40.0, 0, False),
     )
-    path = SimpleNamespace(tried=tried, errors=np.array([100.0, 60.0, 40.0, 30.0]))
+    path = SimpleNamespace(candidate_records=tried, errors=np.array([100.0, 60.0, 40.0, 30.0]))
     units = (Unit("a", (0,)), Unit("b", (1,), 2.0), Unit("c", (2,)), Unit("d", (3,), 2.0))
-    space = Space(None, (), units)
+    space = SearchSpace(None, (), units)
     # From 60 to 50 at a cost of 2; never looked at; a rise from 60 to 64 counts times its cost.
-    np.testing.assert_array_equal(_hopes(path, space, [1, 2, 3]), [5.0, np.inf, -8.0])
+    np.testing.assert_array_equal(_expected_gains(path, space, [1, 2, 3]), [5.0, np.inf, -8.0])
 
 
 def test_races_narrow_down():
@@ -115,10 +116,10 @@ def test_long_work_is_announced(ref, capsys, monkeypatch):
 @pytest.mark.parametrize("learn", ["loo", "projection", "marginal_likelihood"])
 def test_slopes_tell_which_input_helps(ref, learn):
     """The hint that costs one evaluation ranks the strongest linear input first."""
-    projector = projector_of(ref, learn)
+    projector = projector_of(ref, ProjectionOptions(learn))
     parent = projector.project([mask_of([0], projector.d)])[0]
     _, units = units_of(ref, always=["a"])
-    slopes = Space(projector, (0,), units).slopes(parent)
+    slopes = SearchSpace(projector, (0,), units).slopes(parent)
     assert units[int(np.argmin(slopes))].name == "d"
 
 
@@ -249,12 +250,12 @@ def test_the_path_does_not_depend_on_workers_or_their_kind(ref, path):
 def _cut(path, steps):
     from dataclasses import replace
 
-    tried = tuple(one for one in path.tried if one.step <= steps)
+    tried = tuple(one for one in path.candidate_records if one.step <= steps)
     return replace(
         path,
         units=path.units[:steps],
         projections=path.projections[: steps + 1],
-        tried=tried,
+        candidate_records=tried,
     )
 
 
@@ -263,7 +264,7 @@ def test_constant_inputs_come_last(prior):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.standard_normal((40, 2)), np.ones(40)])
     with pytest.warns(UserWarning, match="constant"):
-        ref = gpproj.fit(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(40))
+        ref = fit_mode(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(40))
     path = gpproj.forward_search(ref, prior=prior, progress=False)
     assert path.order[-1] == "x2"
     assert path.errors[3] == pytest.approx(path.errors[2], abs=1e-4)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import gpproj
+from tests.fitting import fit_mode
 
 
 @pytest.fixture(scope="module")
@@ -9,7 +10,7 @@ def ref():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 4))
     y = np.sin(2 * X[:, 2]) + 0.5 * X[:, 0] + 0.1 * rng.standard_normal(40)
-    return gpproj.fit(X, y)
+    return fit_mode(X, y)
 
 
 @pytest.mark.parametrize("method", ["ard", "kl"])
@@ -22,8 +23,8 @@ def test_a_method_is_asked_anew_of_another_reference(ref):
     path = gpproj.project_path(ref, "ard", max_inputs=2)
     rng = np.random.default_rng(1)
     X = rng.standard_normal((40, 4))
-    other = gpproj.fit(X, np.sin(2 * X[:, 3]) + 0.1 * rng.standard_normal(40))
-    again = path.again(other)
+    other = fit_mode(X, np.sin(2 * X[:, 3]) + 0.1 * rng.standard_normal(40))
+    again = path.repeat(other)
     assert again.order[0] == "x3" != path.order[0]
     assert len(again) == len(path)
 
@@ -31,8 +32,8 @@ def test_a_method_is_asked_anew_of_another_reference(ref):
 def test_a_given_order_stays_as_it_is(ref):
     path = gpproj.project_path(ref, ["x1", 0, "x3"], max_inputs=2)
     assert path.order == ("x1", "x0")
-    assert path.again(ref).order == path.order
-    np.testing.assert_array_equal(path.again(ref).errors, path.errors)
+    assert path.repeat(ref).order == path.order
+    np.testing.assert_array_equal(path.repeat(ref).errors, path.errors)
 
 
 def test_orders_that_mean_nothing_are_refused(ref):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import gpproj
+from tests.fitting import fit_mode
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4, 1e-3])
@@ -16,7 +17,7 @@ def test_a_simulator_without_noise(seed, noise):
     X = rng.uniform(-1.0, 1.0, (60, 4))
     y = np.sin(3.0 * X[:, 0]) + X[:, 1]
     y = y + noise * np.std(y) * rng.standard_normal(60)
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     path = gpproj.forward_search(ref, progress=False)
     assert set(path.order[:2]) == {"x0", "x1"}
     assert path.relative_errors[2] < 0.02
@@ -34,7 +35,7 @@ def test_an_input_that_tells_the_person():
     person = rng.integers(30, size=150)
     X = np.c_[values[person], rng.standard_normal((150, 6))]
     y = levels[person] + 0.4 * X[:, 1] + 0.15 * rng.standard_normal(150)
-    path = gpproj.forward_search(gpproj.fit(X, y), 2, progress=False)
+    path = gpproj.forward_search(fit_mode(X, y), 2, progress=False)
     assert path.order == ("x0", "x1")
     assert path.relative_errors[2] < 0.2
 
@@ -43,7 +44,7 @@ def test_errors_do_not_rise_along_nested_sets():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((70, 6))
     y = np.exp(X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(70)
-    path = gpproj.forward_search(gpproj.fit(X, y), progress=False)
+    path = gpproj.forward_search(fit_mode(X, y), progress=False)
     values = [found.value for found in path.projections]
     assert np.all(np.diff(values) <= 1e-9)
     assert np.all(np.diff(path.relative_errors) <= 1e-3)
@@ -57,7 +58,7 @@ def base(n=60, seed=2):
 
 @pytest.fixture(scope="module")
 def plain():
-    return gpproj.forward_search(gpproj.fit(*base()), progress=False)
+    return gpproj.forward_search(fit_mode(*base()), progress=False)
 
 
 def same_path(path, plain):
@@ -69,10 +70,10 @@ def same_path(path, plain):
 def test_a_constant_column_changes_nothing(plain):
     X, y = base()
     with pytest.warns(UserWarning, match="constant"):
-        ref = gpproj.fit(X.assign(same=3.0), y)
+        ref = fit_mode(X.assign(same=3.0), y)
     path = gpproj.forward_search(ref, 4, progress=False)
     same_path(path, plain)
-    reference = gpproj.fit(X, y)
+    reference = fit_mode(X, y)
     assert ref.log_marginal_likelihood == pytest.approx(reference.log_marginal_likelihood)
     everything = gpproj.project(ref, [*"abcd", "same"])
     assert everything.loo_divergence == pytest.approx(0.0, abs=1e-8)
@@ -82,27 +83,27 @@ def test_a_constant_column_changes_nothing(plain):
 
 def test_the_order_of_the_columns_changes_nothing(plain):
     X, y = base()
-    same_path(gpproj.forward_search(gpproj.fit(X[list("dbac")], y), progress=False), plain)
+    same_path(gpproj.forward_search(fit_mode(X[list("dbac")], y), progress=False), plain)
 
 
 def test_the_order_of_the_rows_changes_nothing(plain):
     X, y = base()
     rows = np.random.default_rng(0).permutation(len(y))
-    ref = gpproj.fit(X.iloc[rows], y.iloc[rows])
+    ref = fit_mode(X.iloc[rows], y.iloc[rows])
     same_path(gpproj.forward_search(ref, progress=False), plain)
 
 
 def test_other_units_change_nothing(plain):
     X, y = base()
     X = X.assign(a=1e-3 * X["a"] + 5.0, c=1e4 * X["c"])
-    same_path(gpproj.forward_search(gpproj.fit(X, 300.0 * y - 1e3), progress=False), plain)
+    same_path(gpproj.forward_search(fit_mode(X, 300.0 * y - 1e3), progress=False), plain)
 
 
 @pytest.mark.slow
 def test_more_inputs_than_rows():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30, 60))
-    ref = gpproj.fit(X, 2.0 * X[:, 3] + 0.3 * rng.standard_normal(30))
+    ref = fit_mode(X, 2.0 * X[:, 3] + 0.3 * rng.standard_normal(30))
     path = gpproj.forward_search(ref, 2, progress=False)
     assert path.order[0] == "x3"
     assert path.full_error == pytest.approx(0.0, abs=1e-6)
@@ -116,7 +117,7 @@ def test_references_known_by_moments_have_values_of_their_own():
     rng = np.random.default_rng(4)
     X = rng.uniform(-1.0, 1.0, (80, 4))
     y = np.sin(9.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(80)
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     same = gpproj.from_moments(X, y, ref.latent_mean, ref.latent_cov, ref.noise_variance)
     path = gpproj.forward_search(same, 2, progress=False)
     assert path.order == ("x0", "x1")

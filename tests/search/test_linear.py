@@ -115,9 +115,9 @@ def test_submodels_of_a_path_are_those_of_project(ref, path):
 
 
 def test_groups_enter_together_and_forced_inputs_are_in_from_the_start(ref):
-    groups = {"pair": ["a", "d"], "twins": ["b", "e"]}
+    groups = {"pair": ["a", "d"], "repeats": ["b", "e"]}
     path = gpproj.forward_search(ref, groups=groups, always=["c"], progress=False)
-    assert sorted(path.order) == ["f", "g", "pair", "twins"]
+    assert sorted(path.order) == ["f", "g", "pair", "repeats"]
     assert path[0].inputs == ("c",)
     assert path.null_error > path.errors[0]
     taken = path.order.index("pair") + 1
@@ -130,7 +130,7 @@ def test_groups_enter_together_and_forced_inputs_are_in_from_the_start(ref):
     assert exhaustive.order == path.order
     first = exhaustive.candidates.query("step == 1").set_index("input")["error"]
     direct = gpproj.project(ref, ["c", "b", "e"]).projection_error
-    assert first["twins"] == pytest.approx(direct, rel=1e-8)
+    assert first["repeats"] == pytest.approx(direct, rel=1e-8)
 
 
 def test_costs_decide_and_stopping_stops(ref, path):
@@ -155,18 +155,18 @@ def test_a_given_order_is_followed(ref):
     by_rival = gpproj.project_path(ref, "kl", max_inputs=2)
     assert by_rival.order == tuple(gpproj.relevance(ref, "kl").nlargest(2).index)
     other = make_reference(ref.family, seed=3)
-    assert path.again(other).order == path.order
+    assert path.repeat(other).order == path.order
     direct = gpproj.project(other, ["g"]).projection_error
-    assert path.along(other).errors[1] == pytest.approx(direct, rel=1e-10)
+    assert path.reproject(other).errors[1] == pytest.approx(direct, rel=1e-10)
 
 
 def test_searches_are_repeated_on_other_data(ref):
     path = gpproj.forward_search(ref, 3, always=["c"], progress=False)
     other = make_reference(ref.family, seed=3)
-    again = path.again(other)
+    again = path.repeat(other)
     assert again.reference is other
     assert again.order == gpproj.forward_search(other, 3, always=["c"], progress=False).order
-    assert path.along(other).order == path.order
+    assert path.reproject(other).order == path.order
 
 
 def test_a_backward_search_goes_the_other_way(ref, path):
@@ -176,7 +176,7 @@ def test_a_backward_search_goes_the_other_way(ref, path):
     assert back.errors[-1] == pytest.approx(0.0, abs=1e-14)
     assert back.errors[0] == pytest.approx(path.errors[2], rel=1e-8)
     assert np.all(np.diff(back.errors) <= 1e-12)
-    assert back.again(make_reference(ref.family, seed=3)).candidates["step"].max() == 5
+    assert back.repeat(make_reference(ref.family, seed=3)).candidates["step"].max() == 5
 
 
 def test_leaving_each_input_out(ref):

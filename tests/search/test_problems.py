@@ -9,13 +9,14 @@ import pytest
 
 import gpproj
 from gpproj.kernels import Constant, Linear
+from tests.fitting import fit_mode
 
 
 @pytest.fixture(scope="module")
 def ref():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (60, 3))
-    return gpproj.fit(X, np.sin(4.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_normal(60))
+    return fit_mode(X, np.sin(4.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_normal(60))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_an_error_that_rises(path):
 def test_steps_that_improve_nothing():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 3))
-    ref = gpproj.fit(X, X[:, 0] * X[:, 1] * X[:, 2] + 0.05 * rng.standard_normal(60))
+    ref = fit_mode(X, X[:, 0] * X[:, 1] * X[:, 2] + 0.05 * rng.standard_normal(60))
     path = gpproj.forward_search(ref, 1, exchange=False, progress=False)
     idle = replace(
         path,
@@ -86,19 +87,19 @@ def test_two_optima_that_predict_otherwise(path):
 
 
 def test_doubt_is_measured(ref):
-    """Two lanes of a runner at different optima of the same value predict differently."""
-    from gpproj.projection import projector_of
+    """Two lanes of a fit at different optima of the same value predict differently."""
+    from gpproj.projection import ProjectionOptions, projector_of
     from gpproj.projection.starts import starts_at
 
-    projector = projector_of(ref, prior=None)
+    projector = projector_of(ref, ProjectionOptions(prior=None))
     family = projector.family
     mask = np.array([True, True, False])
     points = [family.at(family.smooth(scale, 1.0), 0.1) for scale in (0.3, 3.0)]
-    (runner,) = projector.begin_at([starts_at(points, mask)])
-    assert projector._doubt(runner) == 0.0  # their values are far apart
-    value = runner.lanes[0].state.value
-    level = [lane._replace(state=replace(lane.state, value=value)) for lane in runner.lanes]
-    assert projector._doubt(runner._replace(lanes=tuple(level))) > 0.1
+    (fit,) = projector.begin_at([starts_at(points, mask)])
+    assert projector._doubt(fit) == 0.0  # their values are far apart
+    value = fit.lanes[0].state.value
+    level = [lane._replace(state=replace(lane.state, value=value)) for lane in fit.lanes]
+    assert projector._doubt(fit._replace(lanes=tuple(level))) > 0.1
 
 
 def test_rows_that_cannot_be_left_out(ref):

@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 import gpproj
+from tests.fitting import fit_mode
 
 
 def make_reference(n=80, seed=0):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((n, 4)), columns=["a", "b", "c", "d"])
     y = 2 * np.sin(X["a"]) + 0.3 * X["b"] + 3 * X["d"] + 0.3 * rng.standard_normal(n)
-    return gpproj.fit(X, y)
+    return fit_mode(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def test_leave_input_out_is_one_error_for_each_input(ref, path):
 def test_leave_input_out_of_a_single_input_is_the_null_model():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 1))
-    ref = gpproj.fit(X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(30))
+    ref = fit_mode(X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(30))
     errors = gpproj.leave_input_out(ref)
     assert errors["x0"] == pytest.approx(gpproj.project(ref, []).loo_divergence)
     assert errors.name == "loo_divergence"
@@ -130,7 +131,7 @@ def test_leave_input_out_of_a_single_input_is_the_null_model():
 def test_the_toy_example_is_flat_because_of_equal_drops_and_not_because_of_a_collapse():
     """All inputs explain one eighth of the variance; see the first trap of the design."""
     X, y = gpproj.datasets.toy_sines(n=300, random_state=1)
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     null = gpproj.project(ref, []).projection_error
     chosen = [0, 3, 7]
     drops, extra = [], []
@@ -147,7 +148,7 @@ def test_duplicated_columns_share_their_relevance():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2))
     X = np.column_stack([X, X[:, 0]])
-    ref = gpproj.fit(X, np.sin(X[:, 0]) + 0.2 * X[:, 1] + 0.1 * rng.standard_normal(40))
+    ref = fit_mode(X, np.sin(X[:, 0]) + 0.2 * X[:, 1] + 0.1 * rng.standard_normal(40))
     path = gpproj.forward_search(ref)
     assert set(path.order[:2]) in ({"x0", "x1"}, {"x2", "x1"})
     assert path.relative_errors[2] < 0.02

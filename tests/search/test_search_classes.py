@@ -11,6 +11,7 @@ import pytest
 import gpproj
 from gpproj.reference.draws import Draws
 from gpproj.store import StoreError
+from tests.fitting import fit_mode
 
 NAMES = list("abcdef")
 RELEVANT = ("b", "e")
@@ -38,7 +39,7 @@ KERNEL = gpproj.kernels.Constant(0.3) + gpproj.kernels.SquaredExponential(
 @pytest.fixture(scope="module")
 def refs():
     """Two are fitted, the others at plausible values."""
-    made = {name: gpproj.fit(*make_data(name), name) for name in FITTED}
+    made = {name: fit_mode(*make_data(name), name) for name in FITTED}
     for name in set(TARGETS) - set(FITTED):
         made[name] = gpproj.condition(*make_data(name), KERNEL, name, standardize=True)
     return made

@@ -22,6 +22,7 @@ from gpproj.reference.draws import Draws
 from gpproj.validation.folds import folds_of
 from gpproj.validation.scores import Scores
 from gpproj.validation.validating import _plan
+from tests.fitting import fit_mode
 
 # What a validation warns of is another file's subject.
 pytestmark = pytest.mark.filterwarnings(
@@ -45,7 +46,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def ref(data):
-    return gpproj.fit(*data)
+    return fit_mode(*data)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def same(found, expected, tolerance=1e-4):
 
 def test_folds_refit_search_and_predict(data, ref, path, cv):
     folds = KFold(3, shuffle=True, random_state=0).split(data[0])
-    expected, orders = by_hand(data, ref, path.again, folds)
+    expected, orders = by_hand(data, ref, path.repeat, folds)
     same(cv.scores, expected)
     assert cv.orders == orders
     assert cv.method == "kfold"
@@ -108,7 +109,7 @@ def test_folds_refit_search_and_predict(data, ref, path, cv):
 def test_an_order_that_is_kept_has_seen_the_rows(data, ref, path, cv):
     once = gpproj.validate(ref, path, search="once", folds=3, random_state=0, progress=False)
     folds = KFold(3, shuffle=True, random_state=0).split(data[0])
-    expected, orders = by_hand(data, ref, path.along, folds)
+    expected, orders = by_hand(data, ref, path.reproject, folds)
     same(once.scores, expected)
     assert once.orders == orders == (path.order,) * 3
     assert len(set(cv.orders)) > 1
@@ -151,7 +152,7 @@ def test_kfold_of_single_rows_is_leave_one_out_with_the_search_inside(data, ref,
     assert found.search == "inside"
     assert len(found.orders) == 2
     pairs = [(np.delete(np.arange(N), i), np.array([i])) for i in found.scores.rows]
-    expected, orders = by_hand(data, ref, path.again, pairs)
+    expected, orders = by_hand(data, ref, path.repeat, pairs)
     same(found.scores, expected)
     assert found.orders == orders
 
@@ -182,7 +183,7 @@ def test_pairs_of_rows(data, ref, null):
     pairs = [(range(20), [25, 21]), (np.arange(10, 30), np.array([3]))]
     cv = gpproj.validate(ref, null, folds=iter(pairs), progress=False)
     arrays = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
-    same(cv.scores, by_hand(data, ref, null.again, arrays)[0])
+    same(cv.scores, by_hand(data, ref, null.repeat, arrays)[0])
 
 
 def test_repeated_folds_are_averaged(ref, null):
@@ -293,7 +294,7 @@ def test_frames_keep_their_names(ref):
 def test_inputs_that_are_constant_in_a_fold_are_not_worth_a_warning():
     X, y = make_data(20)
     X["c"] = np.append(np.zeros(18), [1.0, 1.0])
-    ref = gpproj.fit(X, y)
+    ref = fit_mode(X, y)
     pairs = [(np.arange(18), np.arange(18, 20)), (np.arange(10, 20), np.arange(10))]
     cv = gpproj.validate(ref, folds=pairs, progress=False)
     assert np.isfinite(cv.scores.log_density).all()
@@ -346,17 +347,17 @@ def test_bad_arguments_are_named(ref, null, options, error, text):
 
 
 def test_paths_of_other_references_are_refused(data, null):
-    other = gpproj.fit(*data)
+    other = fit_mode(*data)
     with pytest.raises(ValueError, match="path must be a search of the same reference"):
         gpproj.validate(other, null, progress=False)
 
 
 def test_defaults_follow_the_reference(ref):
-    """Fixed hyperparameters favour the reference in leave-one-out; posterior draws do not."""
+    """Fixed hyperparameters favour the reference in leave-one-out; many posterior draws do not."""
     rest = (None, "updated", False, None)
     plan = _plan(ref, None, None, *rest)
     assert (plan.method, plan.search) == ("kfold", "inside")
-    drawn = replace(ref, draws=Draws.equal(np.repeat(ref.draws.parameters, 2, axis=0)))
+    drawn = replace(ref, draws=Draws.equal(np.repeat(ref.draws.parameters, 25, axis=0)))
     plan = _plan(drawn, None, None, *rest)
     assert (plan.method, plan.search) == ("loo", "once")
     assert _plan(drawn, "kfold", None, *rest).search == "inside"
@@ -381,7 +382,7 @@ def test_the_size_may_be_chosen_inside_every_fold(data, ref):
     X, y = data
     for fold, chosen in zip(pairs, cv.chosen, strict=True):
         own = ref.refit(X.iloc[fold.train], y[fold.train])
-        inner = gpproj.validate(own, path.again(own), folds=2, random_state=0, progress=False)
+        inner = gpproj.validate(own, path.repeat(own), folds=2, random_state=0, progress=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert chosen == inner.suggest_size()
@@ -390,7 +391,7 @@ def test_the_size_may_be_chosen_inside_every_fold(data, ref):
 @pytest.mark.parametrize("seed", range(2))
 def test_pure_noise_needs_no_inputs(seed):
     rng = np.random.default_rng(seed)
-    ref = gpproj.fit(rng.standard_normal((60, 5)), rng.standard_normal(60))
+    ref = fit_mode(rng.standard_normal((60, 5)), rng.standard_normal(60))
     cv = gpproj.validate(ref, max_inputs=1, folds=3, random_state=0, progress=False)
     assert cv.suggest_size() == 0
     assert cv.suggest_size("elpd") == 0

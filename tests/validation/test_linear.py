@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 import gpproj
-from gpproj.validation.linear import without_each
+from gpproj.validation.linear_loo import without_each
 
 NAMES = list("abcdef")
 TRUTH = np.array([1.5, 0.0, 0.0, -1.0, 0.0, 0.0])

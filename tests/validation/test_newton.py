@@ -9,19 +9,20 @@ from scipy.optimize import minimize
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.priors import Bounds
-from gpproj.projection.goal import Goal
-from gpproj.validation.leaving import PointLeaver
-from gpproj.validation.loo import SingleSubmodel
+from gpproj.projection.loss import Loss
+from gpproj.validation.deletion import PointDeletion
 from gpproj.validation.newton import (
     FLATTEST,
     HALVINGS,
     REACH,
-    curvatures,
+    backtrack,
     free_parameters,
-    moved,
+    gradients,
+    hessians,
     newton_step,
-    slopes,
 )
+from gpproj.validation.process_loo import SingleSubmodel
+from tests.fitting import fit_mode
 
 N = 40
 
@@ -35,7 +36,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def ref(data):
-    return gpproj.fit(*data)
+    return fit_mode(*data)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_newton_steps_come_close_to_refits(data, ref, path):
     for place, i in enumerate(stepped.rows):
         rest = np.arange(N) != i
         own = ref.refit(X[rest], y[rest])
-        along = path.along(own)
+        along = path.reproject(own)
         models = (own, along[0], along[1], along[2])
         refitted[:, place] = [model.log_density(X[[i]], y[[i]])[0] for model in models]
     for found, optimistic, expected in zip(
@@ -74,49 +75,49 @@ def gain_of_step(value, start, end):
 
 
 def test_the_step_of_a_reference_leads_to_the_optimum_without_the_row(ref):
-    leaver = PointLeaver(ref, held=False)
-    free = leaver._free
-    influence = np.argsort(leaver._densities(leaver.centre))
+    deletion = PointDeletion(ref, held=False)
+    free = deletion.free
+    influence = np.argsort(deletion.log_densities(deletion.optimum))
     for i, share in zip(influence[[0, 3, 10]], (0.7, 0.9, 0.9), strict=True):
 
         def value(theta, i=i):
-            full = leaver.centre.copy()
+            full = deletion.optimum.copy()
             full[free] = theta
-            return leaver._loss(full) + leaver._densities(full)[i]
+            return deletion.loss_without(full, i)
 
-        start, end = leaver.centre[free], leaver._moved(int(i))[free]
+        start, end = deletion.optimum[free], deletion.updated(int(i))[free]
         assert gain_of_step(value, start, end) > share
 
 
 @pytest.mark.parametrize(("learn", "share"), [("projection", 0.9), ("loo", 0.6)])
 def test_the_step_of_a_submodel_leads_to_its_projection_without_the_row(ref, learn, share):
     path = gpproj.project_path(ref, ["x0", "x1"], learn)
-    leaver = PointLeaver(ref, held=False)
-    influence = np.argsort(leaver._densities(leaver.centre))
+    deletion = PointDeletion(ref, held=False)
+    influence = np.argsort(deletion.log_densities(deletion.optimum))
     for size in range(3):
-        model = SingleSubmodel(path, path.projections[size], held=False)
-        free, centre = model._free, model.found.parameters
+        model = SingleSubmodel(ref, path.projector, path.projections[size], held=False)
+        free, centre = model.free, model.parameters
         assert free.size > 1
-        left = leaver(int(influence[3]))
-        objective = Goal(left.target, model.family, model.mask[None, :], model.learn)
+        left = deletion(int(influence[3]))
+        objective = Loss(left.target, model.family, model.mask[None, :], model.learn)
 
         def value(theta, centre=centre, free=free, objective=objective):
             full = centre.copy()
             full[free] = theta
             return float(objective(full[None, :], np.zeros(1, dtype=np.intp))[0][0])
 
-        assert gain_of_step(value, centre[free], model._moved(left)[free]) > share
+        assert gain_of_step(value, centre[free], model.updated(left)[free]) > share
 
 
 def test_many_parameters_are_moved_without_the_curvature_of_single_densities(ref, monkeypatch):
     """Rows with little influence move as they would with it."""
-    plain, short = PointLeaver(ref, held=False), PointLeaver(ref, held=False)
-    assert plain._bends.shape == (len(plain._free), len(plain._free), N)
-    monkeypatch.setattr("gpproj.validation.leaving.MANY", len(short._free) - 1)
-    assert short._bends is None
-    i = int(np.argmin(np.abs(plain._pulls).sum(axis=0)))
-    np.testing.assert_allclose(short._moved(i), plain._moved(i), atol=0.02)
-    assert not np.array_equal(short._moved(i), plain._moved(i))
+    plain, short = PointDeletion(ref, held=False), PointDeletion(ref, held=False)
+    assert plain.density_hessians.shape == (len(plain.free), len(plain.free), N)
+    monkeypatch.setattr("gpproj.validation.deletion.MANY", len(short.free) - 1)
+    assert short.density_hessians is None
+    i = int(np.argmin(np.abs(plain.density_gradients).sum(axis=0)))
+    np.testing.assert_allclose(short.updated(i), plain.updated(i), atol=0.02)
+    assert not np.array_equal(short.updated(i), plain.updated(i))
 
 
 def test_a_path_from_a_checkpoint_is_validated_all_the_same(ref, tmp_path):
@@ -144,12 +145,12 @@ def test_differences_against_derivatives():
     free = np.array([0, 1])
     tilt = np.exp(x[0] - 2 * x[1])
     slope = np.array([[4 * x[0] ** 3 + x[1] * x[2], tilt], [x[0] * x[2], -2 * tilt]])
-    np.testing.assert_allclose(slopes(quartic, x, free), slope, rtol=1e-4)
+    np.testing.assert_allclose(gradients(quartic, x, free), slope, rtol=1e-4)
     mixed = [x[2], -2 * tilt]
     bend = np.array([[[12 * x[0] ** 2, tilt], mixed], [mixed, [0.0, 4 * tilt]]])
-    np.testing.assert_allclose(curvatures(quartic, x, free), bend, rtol=1e-4, atol=1e-4)
-    assert slopes(quartic, x, free[:0]).shape == (0, 2)
-    assert curvatures(quartic, x, free[:0]).shape == (0, 0, 2)
+    np.testing.assert_allclose(hessians(quartic, x, free), bend, rtol=1e-4, atol=1e-4)
+    assert gradients(quartic, x, free[:0]).shape == (0, 2)
+    assert hessians(quartic, x, free[:0]).shape == (0, 0, 2)
 
 
 def test_steps_go_downhill_and_not_too_far():
@@ -172,7 +173,7 @@ def test_steps_that_do_not_help_are_halved_and_then_given_up():
     x, free = np.array([1.0, 5.0]), np.array([0])
 
     def found(step, value=lambda x: x[0] ** 2):
-        return moved(value, x, free, np.array([step]), bounds).tolist()
+        return backtrack(value, x, free, np.array([step]), bounds).tolist()
 
     assert found(-1.0) == [0.0, 5.0]
     assert found(-4.0) == [-1.0, 5.0]
@@ -180,7 +181,7 @@ def test_steps_that_do_not_help_are_halved_and_then_given_up():
     assert found(1.0) == x.tolist()
     assert found(-(2.0 ** (HALVINGS + 2))) == x.tolist()
     tight = Bounds(np.array([0.8, -10.0]), bounds.upper)
-    assert moved(lambda x: x[0], x, free, np.array([-1.0]), tight).tolist() == [0.8, 5.0]
+    assert backtrack(lambda x: x[0], x, free, np.array([-1.0]), tight).tolist() == [0.8, 5.0]
 
 
 def test_parameters_that_can_move():

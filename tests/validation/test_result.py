@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import gpproj
-from gpproj.search.path import Tried
+from gpproj.search.results import CandidateRecord
 from gpproj.validation import Validation
 from gpproj.validation.folds import FoldResult
 from gpproj.validation.loo import LooResult
 from gpproj.validation.optimism import corrected_gains
 from gpproj.validation.scores import Scores, joined
+from tests.fitting import fit_mode
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:some submodels seem to predict better:UserWarning",
@@ -33,7 +34,7 @@ N = 24
 def path():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((N, 3)), columns=list("abc"))
-    ref = gpproj.fit(X, X["a"] + 0.5 * X["b"] + 0.3 * rng.standard_normal(N))
+    ref = fit_mode(X, X["a"] + 0.5 * X["b"] + 0.3 * rng.standard_normal(N))
     return gpproj.forward_search(ref, progress=False)
 
 
@@ -378,10 +379,10 @@ def test_the_size_by_the_corrected_elpd(path):
 def test_an_order_that_was_given_is_not_corrected(path):
     """There was nothing to choose from; of an extended path, in its first steps."""
     scores = make_scores((-1.0, -0.9, -0.8, -0.7), noise=0.5)
-    given = make(replace(path, tried=()), scores, "once").corrected()
+    given = make(replace(path, candidate_records=()), scores, "once").corrected()
     np.testing.assert_allclose(given["corrected_elpd"], given["elpd"])
-    last = [Tried(step, name, 1.0, 1, True) for step in (2, 3) for name in "xyz"]
-    extended = make(replace(path, tried=tuple(last)), scores, "once").corrected()
+    last = [CandidateRecord(step, name, 1.0, 1, True) for step in (2, 3) for name in "xyz"]
+    extended = make(replace(path, candidate_records=tuple(last)), scores, "once").corrected()
     assert extended["corrected_elpd"][1] == pytest.approx(extended["elpd"][1])
     assert extended["corrected_elpd"][2] < extended["elpd"][2] - 0.1
 

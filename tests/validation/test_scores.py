@@ -15,7 +15,8 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from gpproj.validation.scores import DEFAULTS, STATISTICS, Scores, check_stats
+from gpproj.data import TargetKind
+from gpproj.validation.scores import STATISTICS, Scores, check_stats
 
 
 def make_classes(m=300, seed=0, decimals=2):
@@ -40,7 +41,7 @@ def make_counts(m=200, seed=0):
 
 
 def of(scores, kind, name):
-    return STATISTICS[kind][name](scores, scores.y.size)
+    return STATISTICS[kind][name].compute(scores, scores.y.size)
 
 
 # Values
@@ -180,9 +181,10 @@ def test_a_class_of_one_row_has_an_area_without_a_standard_error():
 )
 def test_statistics_suit_some_targets(kind, suitable):
     assert list(STATISTICS[kind]) == suitable
-    assert check_stats(suitable, kind) == tuple(suitable)
-    assert check_stats(None, kind) == DEFAULTS[kind]
-    assert set(DEFAULTS[kind]) <= set(suitable)
+    assert check_stats(suitable, TargetKind(kind)) == tuple(suitable)
+    assert check_stats(None, TargetKind(kind)) == TargetKind(kind).default_statistics
+    assert set(TargetKind(kind).default_statistics) <= set(suitable)
+    assert set(TargetKind(kind).reported_statistics) <= set(suitable)
 
 
 @pytest.mark.parametrize(
@@ -196,4 +198,4 @@ def test_statistics_suit_some_targets(kind, suitable):
 )
 def test_statistics_that_do_not_suit_are_refused(kind, name, said):
     with pytest.raises(ValueError, match=f"^stats must be among elpd, mlpd, .*{said}"):
-        check_stats(["elpd", name], kind)
+        check_stats(["elpd", name], TargetKind(kind))

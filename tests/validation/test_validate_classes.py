@@ -14,8 +14,9 @@ from sklearn.model_selection import StratifiedKFold
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.reference.draws import Draws
+from gpproj.validation.deletion import PointDeletion, SampledDeletion, downdated
 from gpproj.validation.folds import folds_of
-from gpproj.validation.leaving import PointLeaver, SampledLeaver, downdated
+from tests.fitting import fit_mode
 
 # What a validation warns of is another file's subject.
 pytestmark = pytest.mark.filterwarnings(
@@ -57,7 +58,7 @@ def counts():
 def fitted():
     """Of a learned reference, small."""
     X, y = make_classes(n=30)
-    ref = gpproj.fit(X[["a", "c"]], y, "probit")
+    ref = fit_mode(X[["a", "c"]], y, "probit")
     return ref, gpproj.forward_search(ref, progress=False)
 
 
@@ -291,7 +292,7 @@ def test_updated_loo_is_close_to_refits(fitted):
     refits = []
     for row in updated.scores.rows:
         rest = np.arange(30) != row
-        own = gpproj.fit(X.iloc[rest], y[rest], "probit")
+        own = fit_mode(X.iloc[rest], y[rest], "probit")
         refits.append(own.log_density(X.iloc[[row]], y[[row]])[0])
     away, further = (np.abs(cv.scores.log_density[0] - refits).mean() for cv in (updated, held))
     assert away < 0.02
@@ -310,7 +311,7 @@ def test_taking_an_observation_out_of_the_latent_posterior(request, name):
         cov = np.linalg.inv(np.linalg.inv(K) + np.diag(np.where(rest, tau, 0.0)))
         np.testing.assert_allclose(found.latent_cov.dense(), cov, atol=1e-7)
         np.testing.assert_allclose(found.latent_mean, cov @ np.where(rest, nu, 0.0), atol=1e-6)
-        left = PointLeaver(ref, held=True)(i)
+        left = PointDeletion(ref, held=True)(i)
         np.testing.assert_allclose(left.target.site_precision, tau[rest], rtol=1e-9)
         np.testing.assert_allclose(
             left.target.latent_cov.dense(), cov[np.ix_(rest, rest)], atol=1e-7
@@ -327,14 +328,14 @@ def drawn(fitted):
 
 
 def test_loo_of_draws_weighs_them_anew(drawn):
-    leaver = SampledLeaver(drawn)
+    deletion = SampledDeletion(drawn)
     i = 4
-    densities = leaver.loo_density[:, i]
+    densities = deletion.loo_density[:, i]
     raw = -densities - logsumexp(-densities)
-    np.testing.assert_allclose(leaver.log_weights[:, i], raw, atol=0.3)
-    w = np.exp(leaver.log_weights[:, i])
-    left = leaver(i)
-    tau = np.stack([one.precision for one in leaver.sites])
+    np.testing.assert_allclose(deletion.log_weights[:, i], raw, atol=0.3)
+    w = np.exp(deletion.log_weights[:, i])
+    left = deletion(i)
+    tau = np.stack([one.precision for one in deletion.sites])
     rest = np.arange(30) != i
     np.testing.assert_allclose(left.target.site_precision, (w @ tau)[rest], rtol=1e-9)
     assert left.log_density == pytest.approx(drawn.loo().log_density[i], abs=1e-9)

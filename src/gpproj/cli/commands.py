@@ -29,6 +29,7 @@ from gpproj.cli.outputs import (
     write_run_report,
 )
 from gpproj.cli.run import Run, opened
+from gpproj.cli.settings import SETTINGS
 from gpproj.execute import check_jobs
 
 app = typer.Typer(
@@ -165,26 +166,13 @@ def select(
     The folder of the run holds its settings, log, tables, plots, models and the report. A run that
     was interrupted is completed by --resume, to the same answer.
     """
-    given = {
-        "data": None if data is None else str(data.resolve()),
-        "target": target,
-        "likelihood": likelihood,
-        "exposure": exposure,
-        "row_groups": row_groups,
-        "ignore": ignore,
-        "missing": missing,
-        "sample": sample,
-        "draws": draws,
-        "inducing": inducing,
-        "device": device,
-        "validate": validate,
-        "folds": folds,
-        "max_inputs": max_inputs,
-        "learn": learn,
-        "criterion": criterion,
-        "seed": seed,
+    chosen = {
+        name: value
+        for name, value in locals().items()  # the options that are settings, by their names
+        if name in SETTINGS and value is not None
     }
-    chosen = {name: value for name, value in given.items() if value is not None}
+    if data is not None:
+        chosen["data"] = str(data.resolve())
     talk = not (quiet or as_json)
     with one_line_errors():
         check_jobs(n_jobs)

@@ -1,4 +1,4 @@
-"""How the command line prints tables and plots."""
+"""Tables, plots and errors as the command line prints them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ errors = Console(stderr=True)
 
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, np.linalg.LinAlgError)
-"""What goes wrong with data and machines; anything else is a bug."""
+"""Errors of data and machines, which are printed in one line; any other is a bug."""
 
 
 class Interrupted(Exception):

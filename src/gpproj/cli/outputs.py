@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: tables, plots, models, the report."""
+"""The files of a completed run: tables, plots, models and the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gpproj
 from gpproj import store
 from gpproj.cli.display import save_plot
-from gpproj.cli.run import Run, RunError, encoding_of
+from gpproj.cli.run import Run, encoding_of
+from gpproj.cli.settings import RunError
 from gpproj.io.tables import exposure_of, read_table
 from gpproj.prediction import interval
 
@@ -70,6 +71,7 @@ def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str,
         "inputs": None if size is None else list(cv.submodel(size).inputs),
         "order": list(cv.path.order),
         "answer": cv.answer(),
+        "problems": list(cv.problems),
         "scores": scores.where(scores.notna(), None).to_dict("records"),
         "report": str(report),
     }
@@ -94,11 +96,11 @@ def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.
     Parameters
     ----------
     folder : Path
-        Of the run.
+        Folder of the run.
     data : Path
         Table with the columns that the submodel needs, and that of exposures if the run had one.
     size : int or None
-        Of the submodel; the suggested one when left out.
+        Size of the submodel; the suggested one when left out.
     level : float
         Probability of the interval; classes have none.
     """

@@ -1,136 +1,29 @@
-"""A run of `gpproj select`: its settings, its folder, and its stages, each kept as it finishes."""
+"""A run of `gpproj select`: its folder, and its stages, each saved as it finishes."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import time
-import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import gpproj
 from gpproj import store
-from gpproj.data import TargetKind
+from gpproj.cli.settings import RunError, Settings, read_config
 from gpproj.execute import Progress
 from gpproj.inference import plan_of
-from gpproj.io.tables import Encoding, Prepared, prepare, read_table
+from gpproj.io.tables import Encoding, Prepared
 from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
-from gpproj.projection import CRITERIA, OBJECTIVES
 
 CONFIG = "config.json"
 FORMAT = 4
 """Goes up when an older gpproj could no longer read the settings, or one would be continued in
 another way than it was begun; the same format is read and no other."""
-
-
-class RunError(ValueError):
-    """A run that cannot be made or continued, said in one line."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What decides the answer of a run."""
-
-    data: str
-    target: str
-    likelihood: str = "gaussian"
-    exposure: str | None = None
-    row_groups: str | None = None
-    """Column of groups of rows that stay together."""
-    ignore: tuple[str, ...] = ()
-    missing: str = "error"
-    sample: bool = False
-    draws: int = 100
-    inducing: int = 0
-    """Inducing points; 0 leaves it to `gpproj.fit` or `gpproj.sample`, by the number of rows."""
-    device: str | None = None
-    """Where to compute."""
-    validate: str | None = None
-    folds: int = 5
-    max_inputs: int | None = None
-    learn: str = "loo"
-    """How submodels are learned."""
-    criterion: str | None = None
-    """What they are compared by; what suits the way of learning when left out."""
-    seed: int = 0
-
-    @staticmethod
-    def of(values: Mapping[str, Any], source: str) -> Settings:
-        """Return the settings of a mapping, or say what is wrong with it."""
-        known = {field.name for field in fields(Settings)}
-        odd = [name for name in values if name not in known]
-        if odd:
-            raise RunError(f"{source}: there is no setting {odd[0]!r}; there are {_listed(known)}")
-        for name in ("data", "target"):
-            if not values.get(name):
-                raise RunError(f"{source}: the setting {name!r} is missing")
-        plain = dict(values)
-        ignore = plain.get("ignore") or ()
-        plain["ignore"] = (ignore,) if isinstance(ignore, str) else tuple(ignore)
-        settings = Settings(**plain)
-        settings.check(source)
-        return settings
-
-    @property
-    def kind(self) -> TargetKind:
-        """Of the target."""
-        return NAMES[self.likelihood]().kind
-
-    def prepared(self) -> Prepared:
-        """Read the table."""
-        missing: Any = self.missing
-        table = read_table(self.data)
-        columns = {"exposure": self.exposure, "row_groups": self.row_groups}
-        return prepare(table, self.target, self.ignore, missing, self.kind, **columns)
-
-    def command(self, folder: Path) -> str:
-        """Return the command line that makes such a run."""
-        words = ["gpproj", "select", self.data, "--target", self.target]
-        for field in fields(self)[2:]:
-            value = getattr(self, field.name)
-            option = f"--{field.name.replace('_', '-')}"
-            if field.name == "ignore":
-                words += [word for name in value for word in (option, name)]
-            elif value is True:
-                words.append(option)
-            elif value != field.default:
-                words += [option, str(value)]
-        return shlex.join([*words, "--out", str(folder)])
-
-    def check(self, source: str) -> None:
-        """Refuse values that mean nothing."""
-        choices = {
-            "likelihood": tuple(NAMES),
-            "missing": ("error", "drop", "impute"),
-            "validate": (None, "kfold", "loo"),
-            "learn": tuple(OBJECTIVES),
-            "criterion": (None, *CRITERIA),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                words = _listed(one for one in allowed if one)
-                raise RunError(f"{source}: {name} must be one of {words}")
-        if self.exposure is not None and not self.kind.takes_exposure:
-            raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
-        if self.row_groups is not None and self.validate == "loo":
-            raise RunError(f"{source}: loo leaves out single rows, which row_groups forbid")
-        if not isinstance(self.device, str | None):
-            raise RunError(f"{source}: device must be a name, such as cuda")
-        if not isinstance(self.sample, bool):
-            raise RunError(f"{source}: sample must be true or false")
-        leasts = {"draws": 8, "inducing": 0, "folds": 2, "max_inputs": 1, "seed": 0}
-        for name, least in leasts.items():
-            value = getattr(self, name)
-            if name == "max_inputs" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise RunError(f"{source}: {name} must be a whole number of at least {least}")
 
 
 @dataclass(frozen=True)
@@ -168,17 +61,16 @@ class Run:
         try:
             content = json.loads(file.read_text())
             number, made_by = content.pop("format"), content.pop("gpproj")
-            if number > FORMAT:
-                raise RunError(f"{folder} was made by a newer gpproj, {made_by}")
-            if number < FORMAT:
-                raise RunError(
-                    f"{folder} was made by an older gpproj, {made_by}, which searched in another "
-                    "way: make a new run"
-                )
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            if isinstance(error, RunError):
-                raise
+            newer, older = number > FORMAT, number < FORMAT
+        except (ValueError, KeyError, AttributeError, TypeError):
             raise RunError(f"{file} is damaged") from None
+        if newer:
+            raise RunError(f"{folder} was made by a newer gpproj, {made_by}")
+        if older:
+            raise RunError(
+                f"{folder} was made by an older gpproj, {made_by}, which searched in another way: "
+                "make a new run"
+            )
         run = Run(folder, Settings.of(content, str(file)), n_jobs, progress, [])
         if run._warnings.is_file():
             run.said.extend(run._warnings.read_text().splitlines())
@@ -188,30 +80,27 @@ class Run:
         """Do what is left to do: learn the reference, search, validate."""
         prepared = self._prepared()
         reference = self._reference(prepared)
-        learn: Any = self.settings.learn
-        criterion: Any = self.settings.criterion
+        settings: Any = self.settings
+        how: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
         with self._stage("search"):
             path = gpproj.forward_search(
                 reference,
-                self.settings.max_inputs,
-                learn=learn,
-                criterion=criterion,
-                n_jobs=self.n_jobs,
-                progress=self.progress,
+                settings.max_inputs,
+                learn=settings.learn,
+                criterion=settings.criterion,
                 groups=prepared.encoding.groups or None,
                 checkpoint=self._state / "search.npz",
+                **how,
             )
-        method: Any = self.settings.validate
         with self._stage("validation"):
             return gpproj.validate(
                 reference,
                 path,
-                method,
-                folds=self.settings.folds,
-                random_state=self.settings.seed,
-                n_jobs=self.n_jobs,
-                progress=self.progress,
+                settings.validate,
+                folds=settings.folds,
+                random_state=settings.seed,
                 checkpoint=self._state / "folds",
+                **how,
             )
 
     def _prepared(self) -> Prepared:
@@ -249,40 +138,35 @@ class Run:
         return reference if self.settings.device is None else reference.to(self.settings.device)
 
     def _learned(self, prepared: Prepared) -> gpproj.GaussianProcessReference:
-        likelihood, exposure = self.settings.likelihood, prepared.exposure
-        inference = self._inference(len(prepared.y))
-        if not self.settings.sample:
-            return gpproj.fit(
-                prepared.X,
-                prepared.y,
-                likelihood,
-                exposure=exposure,
-                inference=inference,
-                device=self.settings.device,
-            )
+        settings = self.settings
+        model: dict[str, Any] = {
+            "likelihood": settings.likelihood,
+            "exposure": prepared.exposure,
+            "inference": self._inference(len(prepared.y)),
+            "device": settings.device,
+        }
+        if not settings.sample:
+            return gpproj.fit(prepared.X, prepared.y, **model)
         return gpproj.sample(
             prepared.X,
             prepared.y,
-            likelihood=likelihood,
-            exposure=exposure,
-            inference=inference,
-            device=self.settings.device,
-            draws=self.settings.draws,
-            random_state=self.settings.seed,
+            **model,
+            draws=settings.draws,
+            random_state=settings.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
 
     def _inference(self, rows: int) -> str | gpproj.Sparse:
         """Return how the reference is computed; say so if it has inducing points."""
-        asked, likelihood = self.settings.inducing, NAMES[self.settings.likelihood]()
-        inference = gpproj.Sparse(asked) if asked else "auto"
+        count, likelihood = self.settings.inducing, NAMES[self.settings.likelihood]()
+        inference = gpproj.Sparse(count) if count else "auto"
         _, sparse = plan_of(inference, likelihood, rows)
         if sparse is not None:
-            told = f"{min(sparse.inducing, rows)} inducing points stand for {rows} rows"
-            self.log(told)
+            text = f"{min(sparse.inducing, rows)} inducing points stand for {rows} rows"
+            self.log(text)
             with Progress("reference", 1, enabled=self.progress) as display:
-                display.announce(told)
+                display.announce(text)
         return inference
 
     @property
@@ -336,7 +220,7 @@ def opened(
         return Run.old(resume, n_jobs, progress)
     values: dict[str, Any] = {}
     if config is not None:
-        values, out = _read_config(config, out)
+        values, out = read_config(config, out)
     settings = Settings.of(values | dict(given), str(config or "gpproj select"))
     if out is None:
         raise RunError("--out is missing: the folder of the run")
@@ -349,18 +233,6 @@ def opened(
     return Run.new(out, settings, n_jobs, progress)
 
 
-def _read_config(config: Path, out: Path | None) -> tuple[dict[str, Any], Path | None]:
-    try:
-        values = tomllib.loads(config.read_text())
-    except OSError as error:
-        raise RunError(f"{config} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise RunError(f"{config} is not TOML: {error}") from None
-    values = {name.replace("-", "_"): value for name, value in values.items()}
-    folder = values.pop("out", None)
-    return values, Path(folder) if out is None and folder is not None else out
-
-
 def encoding_of(folder: Path) -> Encoding:
     """Return how a run made inputs of its table."""
     file = folder / "state" / "data.json"
@@ -370,7 +242,3 @@ def encoding_of(folder: Path) -> Encoding:
         raise RunError(f"{folder} is not a run of gpproj select: it has no {file.name}") from None
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{file} is damaged") from None
-
-
-def _listed(words: Any) -> str:
-    return ", ".join(sorted(words))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from gpproj.data.checks import positive
+from gpproj.data.repeats import Repeats, repeats_of
 from gpproj.data.row_groups import groups_of_distinct_rows, read_row_groups
 from gpproj.data.rows import Rows, new_inputs, new_offset, new_target, raw_rows
-from gpproj.data.scaling import Scaling
+from gpproj.data.scaling import Scaling, taken
 from gpproj.data.target_kinds import TargetKind
 from gpproj.data.training import Columns, TrainingSet, training_set
-from gpproj.data.twins import Twins, twins_of
 
 __all__ = [
     "Columns",
+    "Repeats",
     "Rows",
     "Scaling",
     "TargetKind",
     "TrainingSet",
-    "Twins",
     "groups_of_distinct_rows",
     "new_inputs",
     "new_offset",
@@ -24,6 +24,7 @@ __all__ = [
     "positive",
     "raw_rows",
     "read_row_groups",
+    "repeats_of",
+    "taken",
     "training_set",
-    "twins_of",
 ]

@@ -66,7 +66,7 @@ def read(data: Any, argument: str) -> Array:
 
 
 def read_columns(frame: Any, names: Sequence[str], argument: str) -> Host:
-    """Named columns of a frame, in the order asked for; other columns are never looked at.
+    """Named columns of a frame, in the order of `names`; other columns are not read.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def read_array(data: Any, argument: str) -> Array:
     Parameters
     ----------
     data : array, series, or nested lists
-        Of booleans, integers or real numbers.
+        Booleans, integers or real numbers.
     argument : str
         What the user calls `data`, for messages.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data.twins import Twins
+from gpproj.data.repeats import Repeats
 
 
 def read_row_groups(labels: Any, rows: int) -> NDArray[np.intp]:
@@ -45,7 +45,7 @@ def read_row_groups(labels: Any, rows: int) -> NDArray[np.intp]:
 
 
 def groups_of_distinct_rows(
-    labels: NDArray[np.intp] | None, twins: Twins | None
+    labels: NDArray[np.intp] | None, repeats: Repeats | None
 ) -> tuple[NDArray[np.intp], ...] | None:
     """Return the rows of each group, where rows that are equal in all inputs are one.
 
@@ -55,7 +55,7 @@ def groups_of_distinct_rows(
     Parameters
     ----------
     labels : int array `(n,)`, optional
-    twins : Twins, optional
+    repeats : Repeats, optional
 
     Examples
     --------
@@ -65,15 +65,15 @@ def groups_of_distinct_rows(
     if labels is None:
         return None
     count = labels.size
-    if twins is not None:
+    if repeats is not None:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
         # One node a distinct row and one a group; every row joins one of each.
-        count = twins.first.size
+        count = repeats.first.size
         ends = count + labels
         nodes = count + int(labels.max()) + 1
-        edges = coo_array((np.ones(labels.size), (twins.label, ends)), shape=(nodes, nodes))
+        edges = coo_array((np.ones(labels.size), (repeats.label, ends)), shape=(nodes, nodes))
         labels = connected_components(edges, directed=False)[1][:count]
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order])) + 1

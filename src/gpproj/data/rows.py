@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
-from gpproj.data.scaling import indices
+from gpproj.data.scaling import indices, taken
 from gpproj.data.targets import read_exposure, read_target
 from gpproj.data.training import Columns, TrainingSet
 from gpproj.linalg import Array, namespace, to_host
@@ -48,15 +48,12 @@ def raw_rows(training: TrainingSet, rows: Any) -> Rows:
     >>> raw_rows(training, [2])
     Rows(X=array([[4.]]), y=array([8.]), exposure=None, row_groups=None)
     """
-    xp, scaling = namespace(training.X), training.scaling
-    chosen = indices(rows, like=training.X)
-    X = xp.take(training.X, chosen, axis=0) * scaling.input_scale + scaling.input_mean
-    y = xp.take(training.y, chosen, axis=0)
+    scaling = training.scaling
+    X = taken(training.X, rows) * scaling.input_scale + scaling.input_mean
+    y = taken(training.y, rows)
     if training.kind.is_scaled:
         y = scaling.restore_mean(y)
-    exposure = _exposure(training)
-    if exposure is not None:
-        exposure = xp.take(exposure, chosen, axis=0)
+    exposure = taken(_exposure(training), rows)
     if training.named:
         import pandas as pd
 
@@ -79,7 +76,7 @@ def new_inputs(training: Columns, X: Any, inputs: Iterable[str | int] | None = N
     Parameters
     ----------
     training : TrainingSet or Columns
-        Whose names, library and scaling the rows follow.
+        The data whose names, library and scaling the rows follow.
     X : frame, array or nested lists (m, d)
         Frames are read by column name, in any order and among other columns, if the training
         data had names. Everything else is read by position; with `inputs`, it may have just
@@ -125,7 +122,7 @@ def new_target(columns: Columns, y: Any, rows: int) -> Array:
     Parameters
     ----------
     columns : TrainingSet or Columns
-        Whose kind, classes, scaling and library the targets follow.
+        The data whose kind, classes, scaling and library the targets follow.
     y : series, array or list (rows,)
         In the user's units: real numbers, labels of the two classes, or counts.
     rows : int
@@ -154,7 +151,7 @@ def new_offset(columns: Columns, exposure: Any, rows: int) -> Array | None:
     Parameters
     ----------
     columns : TrainingSet or Columns
-        Whose kind and library the exposures follow.
+        The data whose kind and library the exposures follow.
     exposure : series, array or list (rows,), optional
         For counts.
     rows : int

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import array_api_compat.numpy as host
 import numpy as np
 from array_api_compat import device
+from numpy.typing import NDArray
 
 from gpproj.linalg import Array, namespace
 
@@ -68,7 +69,7 @@ class Scaling:
     input_scale: Array
     """(d,): one for constant inputs."""
     target_mean: float
-    """Of a target that is not a real number: the centre of its latent function."""
+    """Mean of a real target; of others, the centre of the latent function."""
     target_scale: float
 
     @staticmethod
@@ -122,9 +123,7 @@ class Scaling:
         """
         mean, scale = self.input_mean, self.input_scale
         if positions is not None:
-            chosen = indices(positions, like=mean)
-            xp = namespace(mean)
-            mean, scale = xp.take(mean, chosen, axis=0), xp.take(scale, chosen, axis=0)
+            mean, scale = taken(mean, positions), taken(scale, positions)
         return (X - mean) / scale
 
     def target(self, y: Array) -> Array:
@@ -144,7 +143,12 @@ class Scaling:
         return log_density - math.log(self.target_scale)
 
 
-def indices(positions: Sequence[int], like: Array) -> Array:
-    """Column positions as an index array beside `like`."""
+def indices(positions: Sequence[int] | NDArray[np.intp], like: Array) -> Array:
+    """Positions of rows or columns as an index array beside `like`."""
     xp = namespace(like)
-    return xp.asarray(list(positions), dtype=xp.int64, device=device(like))
+    return xp.asarray(np.asarray(positions, dtype=np.int64), device=device(like))
+
+
+def taken(values: Any, rows: Sequence[int] | NDArray[np.intp]) -> Any:
+    """Return some rows of an array, where it lives; None for None."""
+    return None if values is None else namespace(values).take(values, indices(rows, values), axis=0)

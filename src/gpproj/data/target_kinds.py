@@ -1,18 +1,17 @@
-"""Kinds of targets: what the rest of the package asks of a target, whatever its likelihood.
+"""Kinds of targets: what the rest of the package needs to know of a target.
 
-A likelihood of a new kind of targets adds a member and its traits here; which statistics suit it is
-said in `validation.scores`, and the report's words in `report.statistics`.
+A likelihood of a new kind of targets adds a member here, and the statistics that suit it in
+`validation.scores`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from gpproj.linalg import Host
+from gpproj.data import checks
+from gpproj.linalg import Array, Host
 
 
 class TargetKind(StrEnum):
@@ -25,22 +24,45 @@ class TargetKind(StrEnum):
     @property
     def described(self) -> str:
         """What a target is, after "the target is"."""
-        return _TRAITS[self].described
+        return {"real": "a real number", "binary": "of two classes", "count": "a count"}[self]
+
+    @property
+    def plural(self) -> str:
+        """What several targets are called."""
+        return {"real": "real targets", "binary": "classes", "count": "counts"}[self]
+
+    @property
+    def default_statistics(self) -> tuple[str, ...]:
+        """Names of the statistics that a validation shows unless others are named."""
+        return {
+            "real": ("elpd", "rmse", "r2"),
+            "binary": ("elpd", "mlpd", "accuracy", "auc"),
+            "count": ("elpd", "mlpd", "rmse", "deviance"),
+        }[self]
+
+    @property
+    def reported_statistics(self) -> tuple[str, str]:
+        """Names of the statistics that a report shows beside the elpd, the more telling first."""
+        return {
+            "real": ("r2", "rmse"),
+            "binary": ("auc", "accuracy"),
+            "count": ("deviance", "rmse"),
+        }[self]
 
     @property
     def is_scaled(self) -> bool:
         """Whether targets are standardised: real numbers are, which have no link either."""
-        return _TRAITS[self].is_scaled
+        return self is TargetKind.REAL
 
     @property
     def has_classes(self) -> bool:
         """Whether targets are labels."""
-        return _TRAITS[self].has_classes
+        return self is TargetKind.BINARY
 
     @property
     def takes_exposure(self) -> bool:
         """Whether targets are counted over something."""
-        return _TRAITS[self].takes_exposure
+        return self is TargetKind.COUNT
 
     @property
     def density(self) -> str:
@@ -52,13 +74,22 @@ class TargetKind(StrEnum):
         """What effects of inputs are shown as."""
         return "prediction" if self.is_scaled else "latent function"
 
+    def check(self, values: Array, argument: str) -> None:
+        """Refuse numbers that are no targets of this kind."""
+        if self.takes_exposure:
+            checks.counts(values, argument)
+
     def strata(self, y: Host) -> Host | None:
         """Return what random folds should have about the same share of, `(n,)`; None if nothing."""
-        return _TRAITS[self].strata(y)
+        if self.has_classes:
+            return y
+        return np.minimum(y, 1.0) if self.takes_exposure else None  # the share of zeros
 
     def lacks(self, y: Host) -> str | None:
         """Say what keeps a model from learning from these targets; None if nothing does."""
-        return _TRAITS[self].lacks(y)
+        if self.has_classes and np.ptp(y) == 0.0:
+            return "one class only"
+        return "no event" if self.takes_exposure and not y.any() else None
 
     def latent_scale(self, y: Host, offset: Host) -> tuple[float, float]:
         """Return mean square and variance of the latent function, as far as targets tell.
@@ -67,45 +98,9 @@ class TargetKind(StrEnum):
         ----------
         y, offset : arrays `(n,)`
         """
-        return _TRAITS[self].latent_scale(y, offset)
-
-
-@dataclass(frozen=True)
-class _Traits:
-    described: str
-    strata: Callable[[Host], Host | None]
-    lacks: Callable[[Host], str | None]
-    latent_scale: Callable[[Host, Host], tuple[float, float]]
-    is_scaled: bool = False
-    has_classes: bool = False
-    takes_exposure: bool = False
-
-
-def _rate(y: Host, offset: Host) -> tuple[float, float]:
-    """Return the scale of a log rate; its variance is that of the link."""
-    return float(np.log(np.mean(y) / float(np.mean(np.exp(offset))))) ** 2, 1.0
-
-
-_TRAITS = {
-    TargetKind.REAL: _Traits(
-        described="a real number",
-        strata=lambda y: None,
-        lacks=lambda y: None,
-        latent_scale=lambda y, offset: (float(np.mean(y**2)), float(np.var(y))),
-        is_scaled=True,
-    ),
-    TargetKind.BINARY: _Traits(
-        described="of two classes",
-        strata=lambda y: y,
-        lacks=lambda y: "one class only" if np.ptp(y) == 0.0 else None,
-        latent_scale=lambda y, offset: (1.0, 1.0),
-        has_classes=True,
-    ),
-    TargetKind.COUNT: _Traits(
-        described="a count",
-        strata=lambda y: np.minimum(y, 1.0),  # the share of zeros
-        lacks=lambda y: None if y.any() else "no event",
-        latent_scale=_rate,
-        takes_exposure=True,
-    ),
-}
+        if self.is_scaled:
+            return float(np.mean(y**2)), float(np.var(y))
+        if self.has_classes:
+            return 1.0, 1.0
+        # The variance of a log rate is that of the link.
+        return float(np.log(np.mean(y) / float(np.mean(np.exp(offset))))) ** 2, 1.0

@@ -71,8 +71,7 @@ def read_target(
     values = read_vector(y, "y")
     checks.lengths(values.shape[0], rows, "y")
     checks.finite(values, "y")
-    if kind.takes_exposure:
-        checks.counts(values, "y")
+    kind.check(values, "y")
     return Target(values, None)
 
 
@@ -84,7 +83,7 @@ def read_exposure(exposure: Any, kind: TargetKind | str, rows: int) -> Array | N
     exposure : series, array or list (rows,), optional
         Positive numbers: the time, the area or the people that each count comes from.
     kind : TargetKind
-        Of the targets they belong to.
+        Kind of the targets they belong to.
     rows : int
         How many there must be.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
 from gpproj.data.frames import listed
-from gpproj.data.scaling import Scaling, moments
+from gpproj.data.scaling import Scaling, moments, taken
 from gpproj.data.target_kinds import TargetKind
 from gpproj.data.targets import known_kind, read_exposure, read_target
 from gpproj.linalg import Array, Host, like, namespace, on_device, to_host
@@ -34,7 +34,7 @@ class Columns:
     """False for inputs that are constant in the training data."""
     scaling: Scaling
     kind: TargetKind = TargetKind.REAL
-    """Of the target: real numbers, two classes as 0 and 1, or counts."""
+    """What the target is: real numbers, two classes as 0 and 1, or counts."""
     classes: tuple[Any, ...] | None = None
     """Labels of the two classes in sorted order; the second is the one predicted."""
 
@@ -117,14 +117,11 @@ class TrainingSet(Columns):
 
     def take(self, rows: NDArray[np.intp]) -> TrainingSet:
         """Return some of the rows; names and scaling stay as they are."""
-        xp = namespace(self.X)
-        where = xp.asarray(rows, device=device_of(self.X))
-        offset = self.offset
         return replace(
             self,
-            X=xp.take(self.X, where, axis=0),
-            y=xp.take(self.y, where),
-            offset=None if offset is None else xp.take(offset, where),
+            X=taken(self.X, rows),
+            y=taken(self.y, rows),
+            offset=taken(self.offset, rows),
             row_groups=None if self.row_groups is None else self.row_groups[rows],
         )
 
@@ -146,14 +143,7 @@ class TrainingSet(Columns):
     @property
     def columns(self) -> Columns:
         """All but the data."""
-        return Columns(
-            feature_names=self.feature_names,
-            named=self.named,
-            varying=self.varying,
-            scaling=self.scaling,
-            kind=self.kind,
-            classes=self.classes,
-        )
+        return Columns(**{field.name: getattr(self, field.name) for field in fields(Columns)})
 
 
 def training_set(
@@ -167,7 +157,7 @@ def training_set(
     centre: Centre | None = None,
     device: str | None = None,
 ) -> TrainingSet:
-    """Check, name and (if asked to) standardise training data.
+    """Check, name and, if wanted, standardise training data.
 
     Parameters
     ----------
@@ -191,7 +181,7 @@ def training_set(
         NumPy) to a constant. It takes the place of the target's mean in the scaling, and offsets
         contain it; zero when not given.
     device : str, optional
-        Of torch, to which the data are moved; they stay where they are when not given.
+        Device of torch, to which the data are moved; they stay where they are when not given.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from gpproj.datasets.source import Dataset
 
 
 def diabetes() -> Dataset:
-    """Diabetes progression of 442 patients, 10 inputs in their own units; embedded.
+    """Return the diabetes progression of 442 patients, 10 inputs in their own units.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def diabetes() -> Dataset:
 
 
 def breast_cancer() -> Dataset:
-    """Wisconsin diagnostic breast cancer, 569 x 30, target 0 malignant, 1 benign; embedded.
+    """Return the Wisconsin diagnostic breast cancer, 569 x 30, target 0 malignant, 1 benign.
 
     Examples
     --------

@@ -51,7 +51,7 @@ PIMA_NAMES = {
 
 
 def boston_table(raw: Any) -> Any:
-    """Boston table with our column names from OpenML's, whose `CHAS` and `RAD` are categories.
+    """Return the Boston table from OpenML's, whose names differ and `CHAS`, `RAD` are categories.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def boston_table(raw: Any) -> Any:
 
 
 def automobile_table(raw: Any) -> Any:
-    """Numeric automobile table from the raw one: our encoding.
+    """Return the numeric automobile table in our encoding from the raw one.
 
     `make` and `normalized-losses` are dropped, then rows with a missing cell. `symboling` and the
     number of cylinders are numbers; other categories become indicators named `column=level`.
@@ -96,34 +96,12 @@ def automobile_table(raw: Any) -> Any:
 
 
 def heart_table(raw: Any) -> Any:
-    """Statlog heart table with the names and labels of UCI's from OpenML's.
-
-    Parameters
-    ----------
-    raw : pandas frame (270, 14)
-        Whose `class` is `absent` or `present`.
-
-    Returns
-    -------
-    pandas frame (270, 14)
-        13 inputs and `class`, 1 absent and 2 present, in float64.
-    """
+    """Return the Statlog heart table, whose `class` is 1 or 2, from OpenML's names and labels."""
     return _labelled(raw.rename(columns=HEART_NAMES), {"absent": 1, "present": 2})
 
 
 def pima_table(raw: Any) -> Any:
-    """Pima diabetes table with our column names from OpenML's.
-
-    Parameters
-    ----------
-    raw : pandas frame (768, 9)
-        Whose `class` is `tested_negative` or `tested_positive`.
-
-    Returns
-    -------
-    pandas frame (768, 9)
-        8 inputs and `class`, 0 negative and 1 positive, in float64.
-    """
+    """Return the Pima diabetes table, whose `class` is 0 or 1, from OpenML's names and labels."""
     return _labelled(raw.rename(columns=PIMA_NAMES), {"tested_negative": 0, "tested_positive": 1})
 
 
@@ -132,7 +110,7 @@ def _labelled(table: Any, labels: dict[str, int]) -> Any:
 
 
 def floats(table: Any) -> Any:
-    """The same table in float64, from numbers or from their text."""
+    """Return the same table in float64, from numbers or from their text."""
     import pandas as pd
 
     # By way of objects, because a category of the strings "1", "2" has no direct way to floats.

@@ -1,4 +1,4 @@
-"""Where tables come from, a folder or OpenML, and whether they are the right ones."""
+"""Tables from a folder or from OpenML, with checks that they are the right ones."""
 
 from __future__ import annotations
 
@@ -42,55 +42,56 @@ class Dataset(NamedTuple):
     """(n,): an array or a pandas series."""
 
 
-def load_table(
+def load(
     file: str,
+    target: str,
     data_dir: str | Path | None,
-    otherwise: Callable[[], Any],
+    download: Callable[[], Any],
     drop: Sequence[str] = (),
-) -> Any:
-    """Table from a folder, or from elsewhere where no folder is named; verified either way.
+) -> Dataset:
+    """Return a table from a folder, or from a download where no folder is named; verified.
 
     Parameters
     ----------
     file : str
         Name of the table's file.
+    target : str
+        Name of the target's column.
     data_dir : path or None
-        Folder; None is the folder in the environment variable `GPPROJ_DATA`.
-    otherwise : callable
-        Makes the same table where there is no folder.
+        Folder; None stands for the one in the environment variable `GPPROJ_DATA`.
+    download : callable
+        Function that returns the same table where there is no folder.
     drop : sequence of str
         Columns of the file that are left out; they need not be numbers.
-
-    Returns
-    -------
-    pandas frame
     """
     folder = data_dir or os.environ.get("GPPROJ_DATA")
     if folder:
-        return read_table(Path(folder).expanduser(), file, drop)
-    return verified(otherwise(), file)
+        table = read_table(Path(folder).expanduser(), file, drop)
+    else:
+        table = verified(download(), file)
+    return Dataset(table.drop(columns=target), table[target])
 
 
-def not_downloaded(name: str, file: str, title: str) -> Callable[[], Any]:
-    """Return what refuses a download, and says which file is wanted and what it holds.
+def from_uci(
+    file: str,
+    target: str,
+    data_dir: str | Path | None,
+    title: str,
+    drop: Sequence[str] = (),
+) -> Dataset:
+    """Return a table as `load` does, or say where its file comes from: it is not downloaded.
 
-    Parameters
-    ----------
-    name : str
-        Of the function that reads the table.
-    file : str
-    title : str
-        Of the data set in the UCI Machine Learning Repository.
+    `title` is that of the data set in the UCI Machine Learning Repository.
     """
 
     def refuse() -> Any:
         raise FileNotFoundError(
-            f"{name} is not downloaded: pass the folder that holds {file} as data_dir, or set "
+            f"{title} is not downloaded: pass the folder that holds {file} as data_dir, or set "
             f"GPPROJ_DATA to it; the file is derived from {title!r} of the UCI Machine Learning "
             "Repository"
         )
 
-    return refuse
+    return load(file, target, data_dir, refuse, drop)
 
 
 def read_table(folder: Path, file: str, drop: Sequence[str] = ()) -> Any:
@@ -113,7 +114,7 @@ def read_table(folder: Path, file: str, drop: Sequence[str] = ()) -> Any:
 
 
 def download(data_id: int) -> Any:
-    """Inputs and target of an OpenML data set in one frame; scikit-learn keeps a copy."""
+    """Return inputs and target of an OpenML data set in one frame; scikit-learn keeps a copy."""
     from sklearn.datasets import fetch_openml
 
     # The other parser of scikit-learn 1.9 fails on categories of integers with pandas 3.1.
@@ -121,7 +122,7 @@ def download(data_id: int) -> Any:
 
 
 def verified(table: Any, file: str) -> Any:
-    """The table itself, if its numbers are those of a known file."""
+    """Return the table itself, if its numbers are those of a known file."""
     seen, expected = content_checksum(table), CONTENT_CHECKSUMS[file]
     if seen != expected:
         raise ValueError(
@@ -132,7 +133,7 @@ def verified(table: Any, file: str) -> Any:
 
 
 def content_checksum(table: Any) -> str:
-    """Checksum of names and numbers, the same for every way of writing the same table.
+    """Return a checksum of names and numbers, the same for every way of writing the same table.
 
     Numbers count to five significant digits, so that text, ARFF and binary copies agree.
 
@@ -156,8 +157,3 @@ def content_checksum(table: Any) -> str:
     rows = (",".join(f"{cell + 0.0:.5g}" for cell in row) for row in table.to_numpy(dtype=float))
     text = "\n".join([",".join(table.columns), *rows])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def split(table: Any, target: str) -> Dataset:
-    """Inputs and target of a table."""
-    return Dataset(table.drop(columns=target), table[target])

@@ -17,7 +17,7 @@ TOY_NOISE_SD = 0.3
 
 
 def toy_functions(X: ArrayLike) -> Host:
-    """Latent functions of the paper's toy example, f_j(x_j) = A_j sin(phi_j x_j).
+    """Return the latent functions of the toy example, f_j(x_j) = A_j sin(phi_j x_j).
 
     The frequencies phi_j are evenly spaced from pi/10 to pi, and the amplitudes A_j give every
     f_j unit variance over x_j ~ U(-1, 1), so that all eight inputs matter equally.
@@ -43,7 +43,7 @@ def toy_functions(X: ArrayLike) -> Host:
 
 
 def toy_sines(n: int = 300, random_state: int | np.random.Generator | None = None) -> Dataset:
-    """Toy example of the paper: eight equally relevant inputs, from almost linear to a full sine.
+    """Return the paper's toy example: eight equally relevant inputs, from almost linear to a sine.
 
     y = f_1(x_1) + ... + f_8(x_8) + e, with x_j ~ U(-1, 1) and e ~ N(0, 0.3^2).
 

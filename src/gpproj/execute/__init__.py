@@ -1,14 +1,14 @@
-"""Work in parallel, and how far it is; knows no statistics."""
+"""Parallel work, batched evaluations for devices, and progress; it knows no statistics."""
 
 from __future__ import annotations
 
-from gpproj.execute.meeting import ask, together
+from gpproj.execute.gathering import call_gathered, run_gathered
 from gpproj.execute.parallel import (
     check_jobs,
-    elsewhere,
     run,
     run_in_batches,
     same_workers,
+    uses_processes,
     workers_of,
 )
 from gpproj.execute.progress import Progress, time_text
@@ -16,14 +16,14 @@ from gpproj.execute.stopping import check_stop
 
 __all__ = [
     "Progress",
-    "ask",
+    "call_gathered",
     "check_jobs",
     "check_stop",
-    "elsewhere",
     "run",
+    "run_gathered",
     "run_in_batches",
     "same_workers",
     "time_text",
-    "together",
+    "uses_processes",
     "workers_of",
 ]

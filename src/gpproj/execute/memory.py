@@ -1,4 +1,4 @@
-"""What worker processes do with memory that they have freed."""
+"""Reuse of freed memory in worker processes."""
 
 from __future__ import annotations
 

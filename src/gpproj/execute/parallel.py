@@ -2,8 +2,8 @@
 
 Threads of this process do the work by default: almost all of it is linear algebra that runs without
 the interpreter's lock, and threads share the reference instead of copying it. A backend that the
-user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work instead; what other
-processes then have to be sent is in `sending`.
+user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work instead; `processes`
+has what is sent to other processes then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 BATCHES = 2
-"""For each worker: some have more to do than others in the end."""
+"""Batches for each worker: more than one, since some workers are faster than others."""
 
 
 def run(
@@ -50,20 +50,20 @@ def run(
     [1, 2, 3]
     """
     check_jobs(n_jobs)
-    # Held here for threads, which share the setting, and inside the work for other processes.
-    with one_blas_thread():
-        found: list[Any] = [None] * len(items)
-        done = 0
-        with (
-            Progress(progress or "", len(items), enabled=progress is not None) as display,
-            closing(_results(function, items, n_jobs)) as finished,
-        ):
-            for first, results in finished:
-                check_stop()  # this work may be a part of other work
-                found[first : first + len(results)] = results
-                done += len(results)
-                display.step(done)
-        return found
+    results: list[Any] = [None] * len(items)
+    done = 0
+    # BLAS is limited here for threads, which share the setting, and by the workers of processes.
+    with (
+        one_blas_thread(),
+        Progress(progress or "", len(items), enabled=progress is not None) as display,
+        closing(_results(function, items, n_jobs)) as finished,
+    ):
+        for first, some in finished:
+            check_stop()  # this work may be a part of other work
+            results[first : first + len(some)] = some
+            done += len(some)
+            display.step(done)
+    return results
 
 
 def _results(
@@ -73,10 +73,10 @@ def _results(
     workers = workers_of(n_jobs)
     if workers == 1 or not items:
         yield from ((place, [function(item)]) for place, item in enumerate(items))
-    elif _elsewhere():
-        from gpproj.execute.sending import send
+    elif _backend_has_processes():
+        from gpproj.execute.processes import run_in_processes
 
-        yield from send(function, items, workers, n_jobs)
+        yield from run_in_processes(function, items, workers, n_jobs)
     else:
         from joblib import Parallel, delayed
 
@@ -86,7 +86,7 @@ def _results(
 
 
 def workers_of(n_jobs: int | None) -> int:
-    """Return how many workers a number stands for."""
+    """Return the number of workers that `n_jobs` means."""
     if n_jobs == 1:
         return 1
     from joblib import effective_n_jobs
@@ -94,12 +94,12 @@ def workers_of(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def elsewhere(n_jobs: int | None) -> bool:
-    """Return whether several workers are asked for that are in other processes."""
-    return workers_of(n_jobs) > 1 and _elsewhere()
+def uses_processes(n_jobs: int | None) -> bool:
+    """Return whether `n_jobs` means several workers in other processes."""
+    return workers_of(n_jobs) > 1 and _backend_has_processes()
 
 
-def _elsewhere() -> bool:
+def _backend_has_processes() -> bool:
     """Return whether the workers of the configured backend are in other processes."""
     from joblib.parallel import get_active_backend
 
@@ -109,17 +109,17 @@ def _elsewhere() -> bool:
 
 @contextmanager
 def same_workers(n_jobs: int | None) -> Iterator[None]:
-    """Keep the workers from one `run` to the next inside the block, where starting them takes time.
+    """Reuse the workers of one `run` in the next ones inside the block.
 
-    Ray and pools of processes start theirs for each call otherwise, in seconds.
+    Ray and pools of processes would start new ones for each call, which takes seconds.
 
     Examples
     --------
     >>> with same_workers(n_jobs=1):
     ...     _ = run(abs, [-1, 2]), run(abs, [-3])
     """
-    if elsewhere(n_jobs):
-        from gpproj.execute.sending import same_pool
+    if uses_processes(n_jobs):
+        from gpproj.execute.processes import same_pool
 
         with same_pool(n_jobs):
             yield
@@ -134,14 +134,14 @@ def run_in_batches(
     *,
     alike: bool = True,
 ) -> list[Result]:
-    """Return what a function of several items at once gives for every item, in their order.
+    """Return the result for every item, in their order, of a function that takes a batch of items.
 
-    For work that costs less together: one worker gets all items in one batch.
+    This is for work that costs less in batches: a single worker gets all items in one batch.
 
     Parameters
     ----------
     function : callable
-        From items to as many results. What an item gives must not depend on its batch.
+        From items to as many results. The result for an item must not depend on its batch.
     items : sequence
     n_jobs : int or None
     alike : bool
@@ -162,8 +162,8 @@ def run_in_batches(
             return list(function(list(items)))
     parts = min(BATCHES * workers, len(items)) if alike else len(items)
     found: list[Any] = [None] * len(items)
-    batches = [items[part::parts] for part in range(parts)]
-    for part, results in enumerate(run(function, [list(batch) for batch in batches], n_jobs)):
+    batches = [list(items[part::parts]) for part in range(parts)]
+    for part, results in enumerate(run(function, batches, n_jobs)):
         found[part::parts] = results
     return found
 

@@ -1,4 +1,4 @@
-"""How work in another thread ends before it is done: by a flag that it looks at itself.
+"""Cancelling work in another thread, by a flag that the work checks itself.
 
 Python can raise an exception in another thread, but wherever that happens to be: between opening a
 block and remembering to close it, or inside a lock. A flag is looked at where nothing is open that
@@ -15,7 +15,7 @@ _THREAD = local()
 
 
 class Stopped(BaseException):
-    """The work of this thread is not wanted any more; whoever set the flag catches it."""
+    """The work of this thread was cancelled; the code that set the flag catches this."""
 
 
 @contextmanager

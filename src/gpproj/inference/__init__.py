@@ -9,8 +9,6 @@ from gpproj.inference import approximation, ep, exact, laplace, sites, sparse
 from gpproj.inference.approximation import Approximate, ConvergenceWarning, Memory
 from gpproj.inference.inducing import Inducing, Sparse
 from gpproj.inference.left_out import (
-    are_groups_separable,
-    are_separable,
     groups_left_out_of_moments,
     left_out,
     left_out_density,
@@ -48,8 +46,6 @@ __all__ = [
     "Sites",
     "Sparse",
     "approximate_with",
-    "are_groups_separable",
-    "are_separable",
     "conditioned",
     "groups_left_out_of_moments",
     "leave_one_out",
@@ -78,7 +74,7 @@ SPARSE_ABOVE = 4000
 def plan_of(
     inference: str | Sparse, likelihood: Likelihood, n: int
 ) -> tuple[Method, Sparse | None]:
-    """Return the algorithm for a likelihood, and inducing points where they are asked for.
+    """Return the algorithm for a likelihood, and the choice of inducing points, if any.
 
     Parameters
     ----------
@@ -145,8 +141,8 @@ def log_evidence(
     problem : Problem
     parameters : array `(b, p)`
     memory : dict, optional
-        Where approximations keep the sites that each lane ended with, to start from them when it
-        is asked for again; the same dict in every call of one optimisation.
+        Where approximations store the sites of each lane, to start the next call from them; the
+        same dict in every call of one optimisation.
     lanes : sequence of int, optional
         Names of the lanes in the memory.
     """
@@ -169,20 +165,16 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
 
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
-    if not problem.is_exact:
-        found = approximation.posterior(problem, parameters, given)
-    elif problem.inducing is not None:
-        found = sparse.posterior(problem, parameters)
-    else:
-        found = exact.posterior(problem, parameters, given)
+    at = exact.posterior if given.marginals is None else approximation.posterior
+    found = at(problem, parameters, given)
     return found._replace(left_out=left_out(problem, parameters, given))
 
 
 def reference_leave_one_out(problem: Problem, parameters: Host, given: Conditioned) -> LeaveOneOut:
     """Predict every target from all the others as the reference would at one parameter vector.
 
-    With inducing points by their own method; submodels, and what they are compared with, go by the
-    posterior that projections are held to.
+    Inducing points have a method of their own for it; submodels, and what they are compared with,
+    go by the latent posterior at the training inputs.
     """
     if problem.is_exact and problem.inducing is not None:
         return sparse.leave_one_out(problem, parameters)

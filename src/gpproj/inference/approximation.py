@@ -50,7 +50,7 @@ class Approximate(Protocol):
     def __call__(
         self, prior: Prior, observed: Observed, start: Sites | None = None
     ) -> Approximation | None:
-        """Approximate the posterior under a prior."""
+        """Approximate the posterior under a prior, starting from the sites of a similar problem."""
 
 
 def log_evidence(
@@ -87,7 +87,7 @@ def log_evidence(
             continue
         memory[int(lane)] = found.given.sites
         value[row] = found.log_evidence
-        kernel, nugget = prior.slopes(found.given, found.lean)
+        kernel, nugget = found.given.slopes(found.lean)
         gradient[row, : p - count] = -0.5 * kernel
         gradient[row, p - count :] = found.slopes
         if observed.likelihood.kind.is_scaled:  # whose nugget follows the noise, the one parameter
@@ -95,16 +95,18 @@ def log_evidence(
     return Evidence(value, gradient)
 
 
-def prior_of(problem: Problem, parameters: Host) -> Prior:
-    """Return the prior of the latent function at the training inputs, `(p,)` being given."""
+def prior_of(problem: Problem, parameters: Host, X: Array | None = None) -> Prior:
+    """Return the prior of the latent function at one parameter vector, `(p,)`.
+
+    The prior is that at the training inputs, or at other points X, `(u, d)`.
+    """
+    X = problem.X if X is None else X
     theta, _ = problem.halves(parameters)
     eps = problem.nugget_variance(problem.likelihood_at(parameters))
     if problem.inducing is not None:
-        points = problem.inducing.Z
-        return LowRankPrior(
-            Features(problem.kernel, theta[None, :], problem.X, points, problem.masks(1)), eps
-        )
-    smooth = problem.kernel.evaluate(theta[None, :], problem.X, problem.masks(1))
+        Z = problem.inducing.Z
+        return LowRankPrior(Features(problem.kernel, theta[None, :], X, Z, problem.masks(1)), eps)
+    smooth = problem.kernel.evaluate(theta[None, :], X, problem.masks(1))
     return DensePrior(with_diagonal(smooth.value[0, :, :], eps), smooth)
 
 
@@ -142,20 +144,20 @@ def conditioned(problem: Problem, parameters: Host, approximate: Approximate) ->
 def conditioned_on(found: Approximation) -> Conditioned:
     """Return what predictions are made of, beside X or inducing points."""
     given = found.given
-    coefficients, root = given.precision.predicting(given.coefficients)
+    coefficients, root = given.predictor()
     return Conditioned(coefficients, root, found.log_evidence, given.sites, given.marginals)
 
 
 def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
-    assert given.marginals is not None  # approximations have them
+    assert given.marginals is not None  # approximations and inducing points have them
     prior = prior_of(problem, parameters)
     if isinstance(prior, DensePrior):
         cov: Covariance = posterior_covariance(prior.K, given.root)
     else:
         again = prior.given(given.sites)
         assert again is not None  # it was before
-        cov = prior.covariance(again)
+        cov = again.covariance()
     return Latent(
         latent_mean=like(given.marginals.mean, problem.X),
         latent_cov=cov,

@@ -23,7 +23,7 @@ from gpproj.inference.sites import DensePrior, Given, Prior, cavities
 from gpproj.linalg import Host, to_host
 
 MAX_SWEEPS = 100
-"""Of parallel updates."""
+"""Largest number of parallel updates."""
 
 MAX_SEQUENTIAL = 50
 
@@ -41,7 +41,7 @@ SMALLEST_SHARE = 0.05
 
 class _Sweep(NamedTuple):
     sites: Sites
-    """That would match the tilted moments."""
+    """Sites that would match the tilted moments."""
     mismatch: float
     cavity: Marginals
     log_normaliser: Host
@@ -50,15 +50,7 @@ class _Sweep(NamedTuple):
 def approximate(
     prior: Prior, observed: Observed, start: Sites | None = None
 ) -> Approximation | None:
-    """Approximate the posterior under a prior.
-
-    Parameters
-    ----------
-    prior : Prior
-    observed : Observed
-    start : Sites, optional
-        Of a similar problem.
-    """
+    """Approximate the posterior under a prior, see `approximation.Approximate`."""
     silent = np.zeros_like(observed.y)
     sites = Sites(silent, silent) if start is None else start
     share, before, least, waited = 1.0, np.inf, np.inf, 0
@@ -74,7 +66,9 @@ def approximate(
             return _ended(observed, given, found, True, sweep)
         if not np.isfinite(found.mismatch):
             break
-        share = _adapted(share, grown=found.mismatch > before)
+        # Where sites oscillate the mismatch grows, and they move by a smaller share.
+        grown = found.mismatch > before
+        share = max(0.5 * share, SMALLEST_SHARE) if grown else min(1.2 * share, 1.0)
         before = found.mismatch
         sites = _towards(sites, found.sites, share)
     if given is not None and not isinstance(prior, DensePrior):
@@ -83,13 +77,8 @@ def approximate(
     return _sequential(prior, observed, sites, sweep)
 
 
-def _adapted(share: float, grown: bool) -> float:
-    """Return a smaller share if the mismatch has grown, which it does where sites oscillate."""
-    return max(0.5 * share, SMALLEST_SHARE) if grown else min(1.2 * share, 1.0)
-
-
 def _sweep(observed: Observed, marginals: Marginals, sites: Sites) -> _Sweep:
-    """Return the sites that the tilted moments ask for, and how far they are from the marginals."""
+    """Return the sites of the tilted moments, and how far these are from the marginals."""
     likelihood, y, offset = observed
     cavity = cavities(marginals, sites)
     tilted = likelihood.tilted(y, cavity.mean + offset, cavity.variance)
@@ -143,7 +132,7 @@ def _sequential(
         found = _sweep(observed, given.marginals, given.sites)
         if found.mismatch < TOLERANCE:
             return _ended(observed, given, found, True, sweeps + extra)
-        cov = to_host(prior.covariance(given).dense()).copy()
+        cov = to_host(given.covariance().dense()).copy()
         mean = given.marginals.mean.copy()
         for i in range(y.size):
             one = slice(i, i + 1)

@@ -10,8 +10,6 @@ A lane is one parameter vector: the log parameters of the kernel, then `log sigm
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
@@ -34,18 +32,13 @@ from gpproj.linalg import (
     in_row_order,
     inverse,
     inverse_root,
-    is_numpy,
     like,
     log_determinant,
     namespace,
     solve,
     subtract_outer,
     to_host,
-    transpose,
 )
-
-Differentiate: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""From `(alpha, A^-1, log|A|)` to `-2 log p` and its derivative in `A`, `(b,)` and `(b, n, n)`."""
 
 
 def log_marginal_likelihood(problem: Problem, parameters: Host) -> Evidence:
@@ -65,62 +58,18 @@ def log_marginal_likelihood(problem: Problem, parameters: Host) -> Evidence:
     -------
     Evidence
     """
-
-    def differentiate(alpha: Array, A_inverse: Array, log_det: Array) -> tuple[Array, Array]:
-        fit = namespace(alpha).sum(problem.y * alpha, axis=-1)
-        return fit + log_det, subtract_outer(A_inverse, alpha)
-
-    return _evaluate(problem, parameters, differentiate)
-
-
-def leave_one_out_density(problem: Problem, parameters: Host) -> Evidence:
-    """Return the sum of leave-one-out log densities and its gradient for a batch.
-
-    With Q = A^-1, alpha = Q y, r_i = alpha_i / Q_ii and c_i = (1 + alpha_i r_i) / Q_ii:
-
-        -2 log p(y_i | y_-i) = alpha_i r_i - log Q_ii + log 2 pi
-        d(-2 sum_i log p(y_i | y_-i))/dA = Q diag(c) Q - Q r alpha' - alpha r'Q.
-
-    Parameters
-    ----------
-    problem : Problem
-    parameters : array `(b, p)`
-        Log parameters of the kernel, then the log noise variance.
-
-    Returns
-    -------
-    Evidence
-    """
-
-    def differentiate(alpha: Array, Q: Array, log_det: Array) -> tuple[Array, Array]:
-        xp = namespace(Q)
-        q = xp.linalg.diagonal(Q)
-        r = alpha / q
-        half = Q * xp.sqrt((1.0 + alpha * r) / q)[:, None, :]
-        cross = Q @ r[:, :, None] * alpha[:, None, :]
-        value = xp.sum(alpha * r - xp.log(q), axis=-1)
-        return value, half @ transpose(half) - cross - transpose(cross)
-
-    return _evaluate(problem, parameters, differentiate)
-
-
-def _evaluate(problem: Problem, parameters: Host, differentiate: Differentiate) -> Evidence:
-    """Run `log p` given `-2 log p`, less its constant, and the derivative of that in `A`."""
     constant = problem.y.shape[0] * math.log(2 * math.pi)
-    lanes, p = parameters.shape
-    value, gradient = np.full(lanes, -np.inf), np.zeros((lanes, p))
-    # One matrix at a time stays in the processor's cache; on a device the batch is the point.
-    size = 1 if is_numpy(problem.X) else max(lanes, 1)
-    for start in range(0, lanes, size):
-        batch = slice(start, start + size)
+    value, gradient = np.full(len(parameters), -np.inf), np.zeros(parameters.shape)
+    for batch in problem.batches(len(parameters)):
         theta, noise = parameters[batch, :-1], np.exp(parameters[batch, -1])
         prior = problem.kernel.evaluate(theta, problem.X, problem.masks(theta.shape[0]))
         diagonal = noise * (1.0 + problem.nugget)
         factor = cholesky(prior.value, like(diagonal[:, None], problem.X))
         alpha, log_det = _solve_target(factor, problem.y), log_determinant(factor)
-        found, G = differentiate(alpha, inverse(factor, overwrite=True), log_det)
+        fit = namespace(alpha).sum(problem.y * alpha, axis=-1) + log_det
+        G = subtract_outer(inverse(factor, overwrite=True), alpha)
         trace = namespace(G).sum(namespace(G).linalg.diagonal(G), axis=-1)
-        value[batch] = np.where(flags(factor.failed), -np.inf, -0.5 * (to_host(found) + constant))
+        value[batch] = np.where(flags(factor.failed), -np.inf, -0.5 * (to_host(fit) + constant))
         gradient[batch, :-1] = -0.5 * to_host(prior.pull_back(in_row_order(G)))
         gradient[batch, -1] = -0.5 * to_host(trace) * diagonal
     return Evidence(value, gradient)
@@ -164,12 +113,7 @@ def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     With V = sigma^2 I:  mu = y - V A^-1 y,  Sigma = V - V A^-1 V; equal to the usual
     K_ref A^-1 y and K_ref - K_ref A^-1 K_ref for K_ref = K + eps I, with one matrix product.
 
-    Parameters
-    ----------
-    problem : Problem
-    parameters : array `(p,)`
-    given : Conditioned
-        The process at these parameters.
+    `given` is the process at these parameters.
     """
     noise = math.exp(parameters[-1])
     A_inverse = given.root.T @ given.root
@@ -189,19 +133,13 @@ def leave_one_out(y: Array, coefficients: Array, root: Array) -> LeaveOneOut:
 
     mean_i = y_i - alpha_i / Q_ii,  variance_i = 1 / Q_ii,  with Q = A^-1 = root' root.
 
-    Parameters
-    ----------
-    y : array `(n,)`
-    coefficients : array `(n,)`
-        `alpha = A^-1 y`.
-    root : array `(n, n)`
-
-    Returns
-    -------
-    LeaveOneOut
+    `coefficients` are `alpha = A^-1 y`, `(n,)`, and `root` is `(n, n)`.
     """
-    xp = namespace(y)
-    q = xp.sum(root**2, axis=0)
+    return from_precision(y, coefficients, namespace(y).sum(root**2, axis=0))
+
+
+def from_precision(y: Array, coefficients: Array, q: Array) -> LeaveOneOut:
+    """Return the same from the diagonal of Q, `(n,)`."""
     residual = coefficients / q
-    log_density = 0.5 * (xp.log(q) - coefficients * residual - math.log(2 * math.pi))
+    log_density = 0.5 * (namespace(q).log(q) - coefficients * residual - math.log(2 * math.pi))
     return LeaveOneOut(y - residual, 1.0 / q, log_density)

@@ -27,19 +27,11 @@ from gpproj.linalg import (
     like,
     log_determinant,
     namespace,
+    point_jitter,
+    point_jitter_pull_back,
     room_for,
     transpose,
 )
-
-JITTER = 1e-10
-"""Added to the diagonal of K_mm, as a fraction of what varies in it, `mean K_ii - mean K_ij`:
-inducing points may coincide. A constant, however large, does not count."""
-
-ROUNDING = 1e-13
-"""Added besides, as a fraction of its mean diagonal: K_mm of equal points is singular."""
-
-SMALLEST = 1e-100
-"""Added besides: the covariance of no function at all is zero."""
 
 BLOCK = 1024
 """Rows at a time on a processor."""
@@ -83,19 +75,16 @@ class Features:
         self._X, self._Z = X, Z
         self._kept: list[Rows] = []
         self._inner = kernel.evaluate_cross(log_parameters, Z, Z, mask)
-        K_mm, xp = self._inner.value, namespace(X)
+        K_mm = self._inner.value
         self.size = int(K_mm.shape[-1])
-        mean = xp.mean(xp.linalg.diagonal(K_mm), axis=-1)[:, None]
-        shared = xp.mean(K_mm, axis=(1, 2))[:, None]
-        jitter = JITTER * (mean - shared) + ROUNDING * mean + SMALLEST
-        factor = cholesky(K_mm, jitter)
+        factor = cholesky(K_mm, point_jitter(K_mm))
         self.failed: Array = factor.failed
         self.root = inverse_root(factor, overwrite=True)
         """`L_mm^-1`, `(b, m, m)`."""
 
     @property
     def lanes(self) -> int:
-        """How many parameter vectors."""
+        """Number of parameter vectors."""
         return int(self._theta.shape[0])
 
     def blocks(self) -> Iterator[Rows]:
@@ -166,12 +155,7 @@ class PullBack:
         """Return the gradient, `(b, p)`, or the slopes, `(b, d)`."""
         features = self._features
         S = transpose(features.root) @ self._S  # P'H
-        S = 0.5 * (S + transpose(S))
-        xp = namespace(S)
-        trace = xp.linalg.trace(S)[:, None, None]
-        m = features.size
-        identity = xp.eye(m, dtype=S.dtype, device=S.device)
-        S = S + trace * ((JITTER + ROUNDING) / m * identity - JITTER / m**2)
+        S = point_jitter_pull_back(0.5 * (S + transpose(S)))
         return self._total - self._pulled(features._inner, S)
 
     def _pulled(self, evaluation: Evaluation, G: Array) -> Array:

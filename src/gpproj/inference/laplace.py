@@ -20,7 +20,7 @@ import numpy as np
 
 from gpproj.inference.approximation import Approximation
 from gpproj.inference.problem import Observed, Sites
-from gpproj.inference.sites import Given, Prior
+from gpproj.inference.sites import Prior
 from gpproj.linalg import Host
 
 MAX_ITERATIONS = 200
@@ -38,14 +38,9 @@ HALVINGS = 30
 def approximate(
     prior: Prior, observed: Observed, start: Sites | None = None
 ) -> Approximation | None:
-    """Approximate the posterior under a prior.
+    """Approximate the posterior under a prior, see `approximation.Approximate`.
 
-    Parameters
-    ----------
-    prior : Prior
-    observed : Observed
-    start : Sites, optional
-        Of a similar problem; the mode under them is the first point.
+    The mode under the sites of `start` is the first point.
     """
     likelihood, y, offset = observed
     a: Host = np.zeros_like(y)
@@ -77,7 +72,7 @@ def approximate(
     return _at_mode(prior, observed, f, psi, settled, iterations)
 
 
-class _Place(NamedTuple):
+class _Point(NamedTuple):
     a: Host
     f: Host
     psi: float
@@ -85,8 +80,8 @@ class _Place(NamedTuple):
 
 def _climb(
     prior: Prior, observed: Observed, a: Host, psi: float, target: Host, halvings: int
-) -> _Place | None:
-    """Step from a towards its target, less far where that does not lead up; None if nowhere does.
+) -> _Point | None:
+    """Step from a towards its target, less far where psi falls; None if it falls everywhere.
 
     Without halvings the step is taken as it is: near the mode heights differ by rounding alone.
     """
@@ -96,7 +91,7 @@ def _climb(
         f = prior.product(new)
         height = _height(observed, new, f)
         if not halvings or height >= psi - 1e-12 * (1.0 + abs(psi)):
-            return _Place(new, f, height)
+            return _Point(new, f, height)
         step *= 0.5
     return None
 
@@ -107,7 +102,7 @@ def _height(observed: Observed, a: Host, f: Host) -> float:
 
 
 def _sites(observed: Observed, f: Host, W: Host) -> Sites:
-    """Return the sites with precision W whose sum of log and log p have the same slope at f."""
+    """Return the sites with precision W that have the slope of log p at f."""
     likelihood, y, offset = observed
     W = np.maximum(W, 0.0)
     shift = W * f + likelihood.derivatives(y, f + offset).first
@@ -131,14 +126,9 @@ def _at_mode(
     lean, pull = np.zeros_like(f), np.zeros_like(f)
     if likelihood.log_concave:  # else W is an expectation, which the mode does not change
         s = 0.5 * variance * likelihood.derivatives(y, f + offset).third
-        lean, pull = _implicit(prior, given, s)
+        lean = s - given.precision_product(prior.product(s))  # w = s - R K s
+        pull = prior.product(lean)  # K w = Sigma s
     by_parameter = likelihood.parameter_derivatives(y, f + offset)
     slopes = by_parameter.value.sum(axis=1) + by_parameter.first @ pull
     slopes = slopes - 0.5 * likelihood.information_slopes(y, f + offset) @ variance
     return Approximation(given, psi - 0.5 * given.log_det, lean, slopes, settled, iterations)
-
-
-def _implicit(prior: Prior, given: Given, s: Host) -> tuple[Host, Host]:
-    """Return `w = s - R K s` and `K w`, which is Sigma s."""
-    w = s - given.precision.product(prior.product(s))
-    return w, prior.product(w)

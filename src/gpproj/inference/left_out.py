@@ -22,56 +22,44 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from gpproj.inference.approximation import with_diagonal
-from gpproj.inference.features import Features
-from gpproj.inference.low_rank import LowRankPrior
+from gpproj.inference.approximation import prior_of
 from gpproj.inference.problem import Conditioned, Marginals, Problem, Sites
-from gpproj.inference.sites import DensePrior, Given, Prior, cavities
+from gpproj.inference.sites import Given, cavities
 from gpproj.linalg import Covariance, Host, to_host
 
 
 def merged_sites(problem: Problem, sites: Sites) -> Sites:
     """Return the sites of distinct rows: products of those of equal rows, `(u,)` each."""
-    if problem.twins is None:
+    if problem.repeats is None:
         return sites
-    return Sites(*(problem.twins.total(part) for part in sites))
+    return Sites(*(problem.repeats.total(part) for part in sites))
 
 
 def left_out(problem: Problem, parameters: Host, given: Conditioned) -> Marginals:
     """Predict every distinct row from the others at one parameter vector, `(p,)`.
 
-    Parameters
-    ----------
-    problem : Problem
-    parameters : array `(p,)`
-    given : Conditioned
-        The process at these parameters.
-
-    Returns
-    -------
-    Marginals
-        `(u,)` each.
+    `given` is the process at these parameters, and the result is `(u,)` each.
     """
     observed, groups = problem.is_exact, problem.row_groups
-    if problem.twins is None and groups is None:
+    if problem.repeats is None and groups is None:
         if not observed:
             assert given.marginals is not None  # approximations have them
             return cavities(given.marginals, given.sites)
         if problem.inducing is None:
             precision = to_host(given.root**2).sum(axis=0)
             return _observed(to_host(problem.y), to_host(given.coefficients), precision)
-    prior, found = _distinct(problem, parameters, given)
+    found = _distinct(problem, parameters, given)
     sites = found.sites
     if not observed:
         if groups is None:
             return cavities(found.marginals, sites)
-        return _group_cavities(found.marginals.mean, prior.covariance(found), sites, groups)
+        return _group_cavities(found.marginals.mean, found.covariance(), sites, groups)
     target = sites.shift / sites.precision
     if groups is None:
-        return _observed(target, found.coefficients, found.precision.diagonal())
+        return _observed(target, found.coefficients, found.precision_diagonal())
     mean, variance = np.empty(target.size), np.empty(target.size)
     for rows in groups:
-        factor = cho_factor(found.precision.block(rows))
+        factor = cho_factor(found.precision_block(rows))
         mean[rows] = target[rows] - cho_solve(factor, found.coefficients[rows])
         variance[rows] = np.diagonal(cho_solve(factor, np.eye(rows.size)))
     return Marginals(mean, variance)
@@ -94,10 +82,10 @@ def left_out_density(
     """
     if problem.row_groups is None or not problem.is_exact:
         return single_densities(problem, parameters, predicted)
-    _, found = _distinct(problem, parameters, given)
+    found = _distinct(problem, parameters, given)
     density = np.empty(predicted.mean.size)
     for rows in problem.row_groups:
-        factor, b = cho_factor(found.precision.block(rows)), found.coefficients[rows]
+        factor, b = cho_factor(found.precision_block(rows)), found.coefficients[rows]
         log_det = 2.0 * float(np.log(np.diagonal(factor[0])).sum())
         square = b @ cho_solve(factor, b)
         density[rows] = 0.5 * (log_det - square - rows.size * np.log(2.0 * np.pi))
@@ -110,83 +98,86 @@ def single_densities(problem: Problem, parameters: Host, predicted: Marginals) -
     Rows of a group have the sum of theirs.
     """
     likelihood = problem.likelihood_at(parameters)
-    observed, twins = problem.observed(likelihood), problem.twins
+    observed, repeats = problem.observed(likelihood), problem.repeats
     if problem.is_exact:
-        y = observed.y if twins is None else twins.total(observed.y) / twins.count
+        y = observed.y if repeats is None else repeats.total(observed.y) / repeats.count
         away, variance = y - predicted.mean, predicted.variance
         found: Host = -0.5 * (away**2 / variance + np.log(2.0 * np.pi * variance))
         return found
     mean, variance = predicted
-    if twins is not None:
-        mean, variance = mean[twins.label], variance[twins.label]
+    if repeats is not None:
+        mean, variance = mean[repeats.label], variance[repeats.label]
     each = likelihood.log_density(observed.y, mean + observed.offset, variance)
-    each = each if twins is None else twins.total(each)
+    each = each if repeats is None else repeats.total(each)
     for rows in problem.row_groups or ():
         each[rows] = each[rows].sum()
     return each
 
 
-def left_out_of_moments(problem: Problem, marginals: Marginals, sites: Sites) -> Marginals:
-    """Do the same for a model that is known by its latent moments and sites: remove single sites.
+def left_out_of_moments(
+    problem: Problem, marginals: Marginals, sites: Sites
+) -> tuple[Marginals, bool]:
+    """Predict rows by a model that is known by its latent moments and sites: remove single sites.
 
     Exact for one Gaussian process, up to the nugget of equal rows, whose latent function is one.
-    Moments of another kind of model may not hold the sites, see `are_separable`; nothing can be
-    removed from them, and they are returned as they are.
+    The latent variance of a Gaussian process is below that of each of its sites: tau v < 1. Where
+    it is not, the moments are those of another kind of model, as the draws of a forest; nothing can
+    be removed from them, and they are returned as they are.
 
     Parameters
     ----------
     problem : Problem
     marginals : Marginals
-        Of the latent function at all rows, `(n,)` each.
+        Moments of the latent function at all rows, `(n,)` each.
     sites : Sites
-        Of all rows.
+        Sites of all rows.
+
+    Returns
+    -------
+    Marginals, bool
+        The predictions, and whether sites could be removed.
     """
-    separable = are_separable(problem, marginals, sites)
-    twins = problem.twins
-    if twins is not None:
-        mean = twins.total(marginals.mean) / twins.count
-        marginals = Marginals(mean, marginals.variance[twins.first])
+    repeats = problem.repeats
+    if repeats is not None:
+        mean = repeats.total(marginals.mean) / repeats.count
+        marginals = Marginals(mean, marginals.variance[repeats.first])
     sites = merged_sites(problem, sites)
+    separable = bool(np.all(sites.precision * marginals.variance < 1.0))
     found = cavities(marginals, sites) if separable else marginals
-    if not problem.is_exact:
-        return found
-    return Marginals(found.mean, found.variance + 1.0 / sites.precision)
+    return _with_noise(problem, found, sites), separable
 
 
 def groups_left_out_of_moments(
     problem: Problem, mean: Host, covariance: Covariance, sites: Sites
-) -> Marginals:
-    """Do the same where rows leave in groups: remove the sites of each group together.
+) -> tuple[Marginals, bool]:
+    """Predict rows that leave in groups from moments: remove the sites of each group together.
 
-    Parameters
-    ----------
-    problem : Problem
-    mean, covariance
-        Of the latent function at all rows.
-    sites : Sites
-        Of all rows.
+    `mean` and `covariance` are those of the latent function at all rows, and the results are as for
+    `left_out_of_moments`.
     """
-    assert problem.row_groups is not None  # whoever asks has seen that there are some
-    twins, merged = problem.twins, merged_sites(problem, sites)
-    if twins is not None:
-        mean, covariance = twins.total(mean) / twins.count, covariance.take(twins.first)
-    if are_groups_separable(problem, covariance, merged):
-        found = _group_cavities(mean, covariance, merged, problem.row_groups)
+    assert problem.row_groups is not None  # callers have seen that there are some
+    repeats, sites = problem.repeats, merged_sites(problem, sites)
+    if repeats is not None:
+        mean, covariance = repeats.total(mean) / repeats.count, covariance.take(repeats.first)
+    separable = all(_is_separable(covariance, sites, rows) for rows in problem.row_groups)
+    if separable:
+        found = _group_cavities(mean, covariance, sites, problem.row_groups)
     else:
         found = Marginals(mean, to_host(covariance.diagonal()))
+    return _with_noise(problem, found, sites), separable
+
+
+def _is_separable(covariance: Covariance, sites: Sites, rows: NDArray[np.intp]) -> bool:
+    root = np.sqrt(sites.precision[rows])
+    whitened = root[:, None] * to_host(covariance.take(rows).dense()) * root
+    return bool(np.linalg.eigvalsh(whitened)[-1] < 1.0)
+
+
+def _with_noise(problem: Problem, latent: Marginals, sites: Sites) -> Marginals:
+    """Return predictions of targets with Gaussian noise, and of the latent function otherwise."""
     if not problem.is_exact:
-        return found
-    return Marginals(found.mean, found.variance + 1.0 / merged.precision)
-
-
-def are_groups_separable(problem: Problem, covariance: Covariance, merged: Sites) -> bool:
-    """Say whether the sites of groups can be removed from moments of the distinct rows."""
-    for rows in problem.row_groups or ():
-        root = np.sqrt(merged.precision[rows])
-        whitened = root[:, None] * to_host(covariance.take(rows).dense()) * root
-        if np.linalg.eigvalsh(whitened)[-1] >= 1.0:
-            return False
-    return True
+        return latent
+    return Marginals(latent.mean, latent.variance + 1.0 / sites.precision)
 
 
 def _group_cavities(
@@ -203,37 +194,15 @@ def _group_cavities(
     return Marginals(centre, np.maximum(spread, np.finfo(np.float64).tiny))
 
 
-def are_separable(problem: Problem, marginals: Marginals, sites: Sites) -> bool:
-    """Say whether single sites can be removed from latent moments.
-
-    The latent variance of a Gaussian process is below that of each of its sites: tau v < 1. Where
-    it is not, the moments are those of another kind of model, as the draws of a forest.
-    """
-    twins = problem.twins
-    variance = marginals.variance if twins is None else marginals.variance[twins.first]
-    return bool(np.all(merged_sites(problem, sites).precision * variance < 1.0))
-
-
 def _observed(target: Host, coefficients: Host, precision: Host) -> Marginals:
     return Marginals(target - coefficients / precision, 1.0 / precision)
 
 
-def _distinct(problem: Problem, parameters: Host, given: Conditioned) -> tuple[Prior, Given]:
-    """Return the process at the distinct rows: its prior, and given their sites."""
-    prior = _prior(problem, parameters)
+def _distinct(problem: Problem, parameters: Host, given: Conditioned) -> Given:
+    """Return the process at the distinct rows given their sites."""
+    repeats = problem.repeats
+    prior = prior_of(problem, parameters, repeats and repeats.distinct(problem.X))
     found = prior.given(merged_sites(problem, given.sites))
     if found is None:
         raise np.linalg.LinAlgError("the covariance of the kernel at X is not positive definite")
-    return prior, found
-
-
-def _prior(problem: Problem, parameters: Host) -> Prior:
-    """Return the prior of the latent function at the distinct rows."""
-    theta, _ = problem.halves(parameters)
-    eps = problem.nugget_variance(problem.likelihood_at(parameters))
-    X = problem.X if problem.twins is None else problem.twins.distinct(problem.X)
-    if problem.inducing is not None:
-        Z = problem.inducing.Z
-        return LowRankPrior(Features(problem.kernel, theta[None, :], X, Z, problem.masks(1)), eps)
-    smooth = problem.kernel.evaluate(theta[None, :], X, problem.masks(1))
-    return DensePrior(with_diagonal(smooth.value[0, :, :], eps))
+    return found

@@ -26,7 +26,7 @@ from gpproj.linalg import (
 )
 
 SMALLEST = float(np.finfo(np.float64).eps)
-"""What is left of a row's own precision at least, as a fraction: rounding must not use it up."""
+"""Smallest share of its own precision that a row is left with: rounding must not use it up."""
 
 
 def through_inducing(features: Features, found: EvidenceSums) -> tuple[Array, Array]:
@@ -42,38 +42,72 @@ def through_inducing(features: Features, found: EvidenceSums) -> tuple[Array, Ar
     return coefficients, xp.sqrt(kept)[:, None] * (vectors.T @ L_inverse)
 
 
-class LowRankPrecision:
-    """`R = p - p Phi M^-1 Phi' p`."""
+class LowRankGiven(Given):
+    """A process with a low-rank prior given sites: `R = p - p Phi M^-1 Phi' p`."""
 
-    def __init__(self, features: Features, Phi: Array, p: Array, q: Array) -> None:
-        self._features, self._Phi = features, Phi
-        self.p, self.q = p, q
-        gram = Phi.T @ (Phi * p[:, None])
-        self.found = evidence_sums(gram[None, :, :], (Phi.T @ q)[None, :])
+    def __init__(self, prior: LowRankPrior, sites: Sites) -> None:
+        xp, Phi, lam = namespace(prior.lam), prior.Phi, prior.lam
+        tau, nu = like(sites.precision, lam), like(sites.shift, lam)
+        self._prior, self._stretch = prior, 1.0 + tau * lam
+        self._p, self._q = tau / self._stretch, nu / self._stretch
+        gram = Phi.T @ (Phi * self._p[:, None])
+        self.sums = evidence_sums(gram[None, :, :], (Phi.T @ self._q)[None, :])
+        small = self.sums.small
+        mean = Phi @ self.sums.mean[0, :]
+        b = self._q - self._p * mean
+        Psi = Phi / self._stretch[:, None]
+        variance = lam / self._stretch + xp.sum(Psi * (Psi @ small.inverse[0, :, :]), axis=1)
+        log_det = float(xp.sum(xp.log(self._stretch)) + small.log_det[0])
+        marginals = Marginals(to_host(mean + lam * b), to_host(variance))
+        super().__init__(sites, to_host(b), marginals, log_det)
 
-    def product(self, right: Host) -> Host:
+    def precision_product(self, right: Host) -> Host:
         """Return `R right`."""
-        scaled = self.p * like(right, self.p)
-        inside = self.found.small.inverse[0, :, :] @ (self._Phi.T @ scaled)
-        return to_host(scaled - self.p * (self._Phi @ inside))
+        Phi, scaled = self._prior.Phi, self._p * like(right, self._p)
+        inside = self.sums.small.inverse[0, :, :] @ (Phi.T @ scaled)
+        return to_host(scaled - self._p * (Phi @ inside))
 
-    def diagonal(self) -> Host:
+    def precision_diagonal(self) -> Host:
         """Return the diagonal of R, `p (1 - p rs(Phi M^-1 * Phi))`."""
-        xp = namespace(self.p)
-        inside = xp.sum(self._Phi * (self._Phi @ self.found.small.inverse[0, :, :]), axis=1)
-        return to_host(self.p * xp.maximum(1.0 - self.p * inside, xp.zeros_like(self.p) + SMALLEST))
+        xp, Phi, p = namespace(self._p), self._prior.Phi, self._p
+        inside = xp.sum(Phi * (Phi @ self.sums.small.inverse[0, :, :]), axis=1)
+        return to_host(p * xp.maximum(1.0 - p * inside, xp.zeros_like(p) + SMALLEST))
 
-    def block(self, rows: NDArray[np.intp]) -> Host:
+    def precision_block(self, rows: NDArray[np.intp]) -> Host:
         """Return R at some rows, `p - p Phi M^-1 Phi' p`."""
-        xp = namespace(self.p)
-        where = xp.asarray(rows, device=self.p.device)
-        scaled = xp.take(self.p, where)[:, None] * xp.take(self._Phi, where, axis=0)
-        product = scaled @ self.found.small.inverse[0, :, :] @ scaled.T
-        return np.diag(to_host(xp.take(self.p, where))) - to_host(product)
+        xp = namespace(self._p)
+        where = xp.asarray(rows, device=self._p.device)
+        scaled = xp.take(self._p, where)[:, None] * xp.take(self._prior.Phi, where, axis=0)
+        product = scaled @ self.sums.small.inverse[0, :, :] @ scaled.T
+        return np.diag(to_host(xp.take(self._p, where))) - to_host(product)
 
-    def predicting(self, coefficients: Host) -> tuple[Array, Array]:
+    def predictor(self) -> tuple[Array, Array]:
         """Return coefficients and root of the inducing points."""
-        return through_inducing(self._features, self.found)
+        return through_inducing(self._prior.features, self.sums)
+
+    def covariance(self) -> Covariance:
+        """Return `K - K R K`, low rank plus diagonal."""
+        half = self.sums.small.root[0, :, :].T  # M^-1 = half half'
+        factor = (self._prior.Phi / self._stretch[:, None]) @ half
+        return LowRankCovariance(self._prior.lam / self._stretch, factor)
+
+    def slopes(self, lean: Host) -> tuple[Host, float]:
+        """Return the derivatives of -2 log evidence, as for other priors.
+
+        The evidence knows `G = R - b b'`; what is left of it is `-(w b' + b w')`.
+        """
+        Phi, features = self._prior.Phi, self._prior.features
+        b, w = like(self.coefficients, Phi), like(lean, Phi)
+        across_b, across_w = Phi.T @ b, Phi.T @ w
+        total, trace = features.pull_back(), 0.0
+        for rows in features.blocks():
+            here = rows.where
+            G_Phi, diagonal = self.sums.derivative(rows, self._p[None, here], self._q[None, here])
+            outer = w[here, None] * across_b[None, :] + b[here, None] * across_w[None, :]
+            diagonal = diagonal - 2.0 * (w[here] * b[here])[None, :]
+            total.add(rows, G_Phi - outer[None, :, :], diagonal, diagonal)
+            trace += float(namespace(diagonal).sum(diagonal))
+        return to_host(total.total())[0], trace
 
 
 class LowRankPrior:
@@ -82,63 +116,24 @@ class LowRankPrior:
     Parameters
     ----------
     features : Features
-        Of one lane.
+        Features of one lane.
     nugget : float
         eps, and in submodels the extra variance.
     """
 
     def __init__(self, features: Features, nugget: float) -> None:
-        self._features = features
+        self.features = features
         blocks = list(features.blocks())
         xp = namespace(features.root)
-        self._Phi = xp.concat([rows.Phi[0, :, :] for rows in blocks])
-        self._lam = xp.concat([rows.residual[0, :] for rows in blocks]) + nugget
+        self.Phi = xp.concat([rows.Phi[0, :, :] for rows in blocks])
+        self.lam = xp.concat([rows.residual[0, :] for rows in blocks]) + nugget
 
     def product(self, right: Host) -> Host:
         """Return `K right`."""
-        vector = like(right, self._lam)
-        return to_host(self._lam * vector + self._Phi @ (self._Phi.T @ vector))
+        vector = like(right, self.lam)
+        return to_host(self.lam * vector + self.Phi @ (self.Phi.T @ vector))
 
-    def given(self, sites: Sites) -> Given | None:
+    def given(self, sites: Sites) -> LowRankGiven | None:
         """Return the process given sites, or None if its covariance could not be factorised."""
-        xp = namespace(self._lam)
-        tau, nu = like(sites.precision, self._lam), like(sites.shift, self._lam)
-        stretch = 1.0 + tau * self._lam
-        R = LowRankPrecision(self._features, self._Phi, tau / stretch, nu / stretch)
-        found = R.found
-        if self._features.failed[0] or found.small.failed[0]:
-            return None
-        mean = self._Phi @ found.mean[0, :]
-        b = R.q - R.p * mean
-        Psi = self._Phi / stretch[:, None]
-        variance = self._lam / stretch + xp.sum(Psi * (Psi @ found.small.inverse[0, :, :]), axis=1)
-        log_det = float(xp.sum(xp.log(stretch)) + found.small.log_det[0])
-        marginals = Marginals(to_host(mean + self._lam * b), to_host(variance))
-        return Given(sites, to_host(b), R, marginals, log_det)
-
-    def covariance(self, given: Given) -> Covariance:
-        """Return `K - K R K`, low rank plus diagonal."""
-        assert isinstance(given.precision, LowRankPrecision)
-        stretch = 1.0 + like(given.sites.precision, self._lam) * self._lam
-        half = given.precision.found.small.root[0, :, :].T  # M^-1 = half half'
-        factor = (self._Phi / stretch[:, None]) @ half
-        return LowRankCovariance(self._lam / stretch, factor)
-
-    def slopes(self, given: Given, lean: Host) -> tuple[Host, float]:
-        """Return the derivatives of -2 log evidence, as for other priors.
-
-        The evidence knows `G = R - b b'`; what is left of it is `-(w b' + b w')`.
-        """
-        R = given.precision
-        assert isinstance(R, LowRankPrecision)
-        b, w = like(given.coefficients, self._lam), like(lean, self._lam)
-        across_b, across_w = self._Phi.T @ b, self._Phi.T @ w
-        total, trace = self._features.pull_back(), 0.0
-        for rows in self._features.blocks():
-            here = rows.where
-            G_Phi, diagonal = R.found.derivative(rows, R.p[None, here], R.q[None, here])
-            outer = w[here, None] * across_b[None, :] + b[here, None] * across_w[None, :]
-            diagonal = diagonal - 2.0 * (w[here] * b[here])[None, :]
-            total.add(rows, G_Phi - outer[None, :, :], diagonal, diagonal)
-            trace += float(namespace(diagonal).sum(diagonal))
-        return to_host(total.total())[0], trace
+        given = LowRankGiven(self, sites)
+        return None if self.features.failed[0] or given.sums.small.failed[0] else given

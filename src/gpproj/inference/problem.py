@@ -1,7 +1,8 @@
-"""What inference is asked, and what it answers: the words that all algorithms share."""
+"""The inputs and outputs of inference that all algorithms share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -9,11 +10,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import Twins, groups_of_distinct_rows, twins_of
+from gpproj.data import Repeats, groups_of_distinct_rows, repeats_of
 from gpproj.inference.inducing import Inducing
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood
-from gpproj.linalg import Array, Covariance, Host, to_host
+from gpproj.linalg import Array, Covariance, Host, is_numpy, to_host
 
 Method = Literal["exact", "laplace", "ep"]
 
@@ -79,6 +80,14 @@ class Problem:
         """Return the mask of every lane, `(b, d)`."""
         return np.broadcast_to(self.mask, (lanes, self.mask.shape[0]))
 
+    def batches(self, lanes: int) -> Iterator[slice]:
+        """Split lanes into batches that are evaluated together.
+
+        One matrix at a time stays in the processor's cache; on a device the batch is the point.
+        """
+        size = 1 if is_numpy(self.X) else max(lanes, 1)
+        return (slice(start, start + size) for start in range(0, lanes, size))
+
     def halves(self, parameters: Host) -> tuple[Host, Host]:
         """Return the kernel's and the likelihood's part of parameters, `(..., p)`."""
         count = parameters.shape[-1] - len(self.likelihood.parameters)
@@ -97,14 +106,14 @@ class Problem:
         return Observed(likelihood, *self._host)
 
     @cached_property
-    def twins(self) -> Twins | None:
+    def repeats(self) -> Repeats | None:
         """Rows that are equal in all inputs, whether these are in or not; None if no two are."""
-        return twins_of(self.X)
+        return repeats_of(self.X)
 
     @cached_property
     def row_groups(self) -> tuple[NDArray[np.intp], ...] | None:
         """Distinct rows that leave together, group by group; None if each leaves by itself."""
-        return groups_of_distinct_rows(self.labels, self.twins)
+        return groups_of_distinct_rows(self.labels, self.repeats)
 
     @cached_property
     def _host(self) -> tuple[Host, Host]:
@@ -159,7 +168,7 @@ class Conditioned(NamedTuple):
     log_evidence: float
     sites: Sites
     marginals: Marginals | None = None
-    """Of the latent function at the training inputs, where the posterior was approximated."""
+    """Marginals of the latent function at the training inputs; None where all is exact."""
 
 
 class Latent(NamedTuple):
@@ -170,10 +179,10 @@ class Latent(NamedTuple):
     latent_cov: Covariance
     """`(n, n)`."""
     likelihood: Likelihood
-    """With its parameters on the model's scale."""
+    """The likelihood, with its parameters on the model's scale."""
     sites: Sites
     left_out: Marginals | None = None
-    """Of every distinct row given the others, see `inference.left_out`."""
+    """Predictions of every distinct row given the others, see `inference.left_out`."""
 
 
 class LeaveOneOut(NamedTuple):

@@ -10,7 +10,8 @@ With the sites' natural parameters tau, nu and u = tau^-1/2 nu (zero where tau i
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,39 +39,54 @@ INFORMED = 1e-4
 variance loses no more than four digits."""
 
 
-class Precision(Protocol):
-    """R, the inverse of K + 1 / tau where that exists, known by what it does."""
+class Given(ABC):
+    """A process given sites.
 
-    def product(self, right: Host) -> Host:
+    R is the inverse of `K + 1 / tau` where that exists, known by what it does.
+
+    Parameters
+    ----------
+    sites : Sites
+    coefficients : array `(n,)`
+        b.
+    marginals : Marginals
+        Marginals of the posterior.
+    log_det : float
+        `log|B|`.
+    """
+
+    def __init__(
+        self, sites: Sites, coefficients: Host, marginals: Marginals, log_det: float
+    ) -> None:
+        self.sites, self.coefficients = sites, coefficients
+        self.marginals, self.log_det = marginals, log_det
+
+    @abstractmethod
+    def precision_product(self, right: Host) -> Host:
         """Return `R right`, `(n,)`."""
 
-    def diagonal(self) -> Host:
+    @abstractmethod
+    def precision_diagonal(self) -> Host:
         """Return the diagonal of R, `(n,)`, positive where tau is."""
 
-    def block(self, rows: NDArray[np.intp]) -> Host:
+    @abstractmethod
+    def precision_block(self, rows: NDArray[np.intp]) -> Host:
         """Return R at some rows, `(r, r)`."""
 
-    def predicting(self, coefficients: Host) -> tuple[Array, Array]:
-        """Return what predictions are made of: coefficients and a root, of X or of inducing points.
+    @abstractmethod
+    def predictor(self) -> tuple[Array, Array]:
+        """Return the coefficients and the root of predictions, at X or at inducing points."""
 
-        Parameters
-        ----------
-        coefficients : array `(n,)`
-            b.
+    @abstractmethod
+    def covariance(self) -> Covariance:
+        """Return the posterior covariance `K - K R K`."""
+
+    @abstractmethod
+    def slopes(self, lean: Host) -> tuple[Host, float]:
+        """Return derivatives of -2 log evidence: in the kernel's log parameters, and in eps.
+
+        The derivative in K is `R - b b' - (w b' + b w')`, and `lean` is w, `(n,)`.
         """
-
-
-class Given(NamedTuple):
-    """A process given sites."""
-
-    sites: Sites
-    coefficients: Host
-    """b, `(n,)`."""
-    precision: Precision
-    marginals: Marginals
-    """Of the posterior."""
-    log_det: float
-    """`log|B|`."""
 
 
 class Prior(Protocol):
@@ -82,51 +98,57 @@ class Prior(Protocol):
     def given(self, sites: Sites) -> Given | None:
         """Return the process given sites, or None if its covariance could not be factorised."""
 
-    def covariance(self, given: Given) -> Covariance:
-        """Return the posterior covariance `K - K R K`."""
 
-    def slopes(self, given: Given, lean: Host) -> tuple[Host, float]:
-        """Return derivatives of -2 log evidence: in the kernel's log parameters, and in eps.
+class DenseGiven(Given):
+    """A process with a covariance matrix given sites: `R = root' root`.
 
-        That in K is `R - b b' - (w b' + b w')`.
-
-        Parameters
-        ----------
-        given : Given
-        lean : array `(n,)`
-            w.
-        """
-
-
-class DensePrecision:
-    """`R = root' root`.
-
-    Parameters
-    ----------
-    root : array `(n, n)`
-        Lower triangular before its columns were scaled.
+    The root is lower triangular before its columns were scaled.
     """
 
-    def __init__(self, root: Array) -> None:
-        self.root = root
+    def __init__(
+        self,
+        prior: DensePrior,
+        root: Array,
+        sites: Sites,
+        coefficients: Host,
+        marginals: Marginals,
+        log_det: float,
+    ) -> None:
+        super().__init__(sites, coefficients, marginals, log_det)
+        self._prior, self.root = prior, root
 
-    def product(self, right: Host) -> Host:
+    def precision_product(self, right: Host) -> Host:
         """Return `R right`."""
         return to_host(self.root.T @ (self.root @ like(right, self.root)))
 
-    def diagonal(self) -> Host:
+    def precision_diagonal(self) -> Host:
         """Return the diagonal of R: squared norms, which no rounding makes negative."""
         return to_host(namespace(self.root).sum(self.root**2, axis=0))
 
-    def block(self, rows: NDArray[np.intp]) -> Host:
+    def precision_block(self, rows: NDArray[np.intp]) -> Host:
         """Return R at some rows."""
         xp = namespace(self.root)
         columns = xp.take(self.root, xp.asarray(rows, device=self.root.device), axis=1)
         return to_host(columns.T @ columns)
 
-    def predicting(self, coefficients: Host) -> tuple[Array, Array]:
+    def predictor(self) -> tuple[Array, Array]:
         """Return b and the root."""
-        return like(coefficients, self.root), self.root
+        return like(self.coefficients, self.root), self.root
+
+    def covariance(self) -> Covariance:
+        """Return `K - K R K`."""
+        return posterior_covariance(self._prior.K, self.root)
+
+    def slopes(self, lean: Host) -> tuple[Host, float]:
+        """Return the derivatives of -2 log evidence."""
+        smooth, root, b = self._prior.smooth, self.root, self.coefficients
+        assert smooth is not None  # derivatives are those of a kernel
+        # b b' + w b' + b w' = (b + w)(b + w)' - w w'
+        total, w = like(b + lean, root), like(lean, root)
+        G = root.T @ root - total[:, None] * total[None, :] + w[:, None] * w[None, :]
+        G = G[None, :, :]
+        own = to_host(smooth.pull_back(in_row_order(G)))[0]
+        return own, float(namespace(G).linalg.trace(G)[0])
 
 
 class DensePrior:
@@ -137,33 +159,15 @@ class DensePrior:
     K : array `(n, n)`
         Nugget included.
     smooth : Evaluation, optional
-        Of the kernel behind it, for derivatives.
+        The evaluation of its kernel, for derivatives.
     """
 
     def __init__(self, K: Array, smooth: Evaluation | None = None) -> None:
-        self.K, self._smooth = K, smooth
-        self._variance = to_host(namespace(K).linalg.diagonal(K))
+        self.K, self.smooth = K, smooth
 
     def product(self, right: Host) -> Host:
         """Return `K right`."""
         return to_host(self.K @ like(right, self.K))
-
-    def covariance(self, given: Given) -> Covariance:
-        """Return `K - K R K`."""
-        assert isinstance(given.precision, DensePrecision)
-        return posterior_covariance(self.K, given.precision.root)
-
-    def slopes(self, given: Given, lean: Host) -> tuple[Host, float]:
-        """Return the derivatives of -2 log evidence."""
-        assert isinstance(given.precision, DensePrecision)
-        assert self._smooth is not None  # whoever asks for derivatives has a kernel
-        root, b = given.precision.root, given.coefficients
-        # b b' + w b' + b w' = (b + w)(b + w)' - w w'
-        total, w = like(b + lean, root), like(lean, root)
-        G = root.T @ root - total[:, None] * total[None, :] + w[:, None] * w[None, :]
-        G = G[None, :, :]
-        own = to_host(self._smooth.pull_back(in_row_order(G)))[0]
-        return own, float(namespace(G).linalg.trace(G)[0])
 
     def given(self, sites: Sites) -> Given | None:
         """Return the process given sites, or None if its covariance could not be factorised.
@@ -191,10 +195,11 @@ class DensePrior:
             chosen = np.flatnonzero(faint)
             columns = xp.take(K, xp.asarray(chosen, device=K.device), axis=1)
             explained = xp.sum((root @ columns) ** 2, axis=0)
-            variance[chosen] = self._variance[chosen] - to_host(explained)
+            own = to_host(xp.linalg.diagonal(K))[chosen]
+            variance[chosen] = own - to_host(explained)
         variance = np.maximum(variance, np.finfo(float).tiny)
         marginals = Marginals(to_host(K @ b), variance)
-        return Given(sites, to_host(b), DensePrecision(root), marginals, log_det)
+        return DenseGiven(self, root, sites, to_host(b), marginals, log_det)
 
 
 def site_targets(sites: Sites, scale: Host) -> Host:

@@ -6,7 +6,7 @@ With `Q = Phi Phi'` in place of the kernel's K, `s = sigma^2 + eps` and A the co
     fitc:  A = Q + diag(K - Q) + s I,     -2 log p  = log|A| + y'A^-1 y + n log 2 pi
 
 Hyperparameters and predictions at new points are by either. The latent posterior at the training
-inputs, which projections are held to, is that of the prior `Q + diag(K - Q) + eps` in both: the
+inputs, which submodels are compared with, is that of the prior `Q + diag(K - Q) + eps` in both: the
 posterior of a process that submodels can be, from which a row can be left out.
 """
 
@@ -22,13 +22,11 @@ from gpproj.inference.exact import sites_of
 from gpproj.inference.features import EvidenceSums, Features, Rows, evidence_sums
 from gpproj.inference.inducing import SparseMethod
 from gpproj.inference.low_rank import LowRankPrior, through_inducing
-from gpproj.inference.problem import Conditioned, Evidence, Latent, LeaveOneOut, Problem
-from gpproj.inference.sites import Given
+from gpproj.inference.problem import Conditioned, Evidence, LeaveOneOut, Problem
 from gpproj.linalg import (
     Array,
     Host,
     flags,
-    is_numpy,
     like,
     namespace,
     to_host,
@@ -58,11 +56,11 @@ def _noisy(problem: Problem, features: Features, noise: Array) -> Iterator[_Nois
 
 
 def _method(problem: Problem) -> SparseMethod:
-    assert problem.inducing is not None  # whoever comes here has inducing points
+    assert problem.inducing is not None  # `sparse` is for inducing points
     return problem.inducing.method
 
 
-class _Found(NamedTuple):
+class _Sums(NamedTuple):
     sums: EvidenceSums
     value: Array
     """`-2 log p` (or its bound), less the constant, `(b,)`."""
@@ -70,7 +68,7 @@ class _Found(NamedTuple):
     """`tr(K - Q)`, `(b,)`."""
 
 
-def _sum_up(problem: Problem, features: Features, noise: Array) -> _Found:
+def _sum_up(problem: Problem, features: Features, noise: Array) -> _Sums:
     xp = namespace(problem.X)
     gram = shift = value = loose = like(0.0, problem.X)
     for rows, p, q, y in _noisy(problem, features, noise):
@@ -83,7 +81,7 @@ def _sum_up(problem: Problem, features: Features, noise: Array) -> _Found:
     value = value + sums.small.log_det - sums.explained
     if _method(problem) == "vfe":
         value = value + loose / noise[:, 0]
-    return _Found(sums, value, loose)
+    return _Sums(sums, value, loose)
 
 
 def _features(problem: Problem, theta: Host) -> Features:
@@ -103,11 +101,8 @@ def log_evidence(problem: Problem, parameters: Host) -> Evidence:
         Log parameters of the kernel, then the log noise variance.
     """
     constant = problem.y.shape[0] * math.log(2 * math.pi)
-    lanes, p_count = parameters.shape
-    value, gradient = np.full(lanes, -np.inf), np.zeros((lanes, p_count))
-    size = 1 if is_numpy(problem.X) else max(lanes, 1)
-    for start in range(0, lanes, size):
-        batch = slice(start, start + size)
+    value, gradient = np.full(len(parameters), -np.inf), np.zeros(parameters.shape)
+    for batch in problem.batches(len(parameters)):
         features = _features(problem, parameters[batch, :-1])
         s = np.exp(parameters[batch, -1]) * (1.0 + problem.nugget)
         noise = like(s[:, None], problem.X)
@@ -121,7 +116,7 @@ def log_evidence(problem: Problem, parameters: Host) -> Evidence:
 
 
 def _gradient(
-    problem: Problem, features: Features, noise: Array, found: _Found
+    problem: Problem, features: Features, noise: Array, found: _Sums
 ) -> tuple[Host, Host]:
     """Return the derivatives of -2 log p in the log parameters and in s, `(b, p)` and `(b,)`."""
     xp, vfe = namespace(problem.X), _method(problem) == "vfe"
@@ -146,9 +141,8 @@ def inducing_gradient(problem: Problem, parameters: Host) -> Host:
     """
     assert problem.inducing is not None
     theta, Z = parameters[None, :-1], problem.inducing.Z
-    features, mask = _features(problem, theta), problem.masks(1)
-    noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
-    found = _sum_up(problem, features, noise)
+    features, found, noise = _at(problem, parameters)
+    mask = problem.masks(1)
     vfe, S, total = _method(problem) == "vfe", like(0.0, Z), like(0.0, Z)
     for rows, p, q, _ in _noisy(problem, features, noise):
         G_Phi, diagonal = found.sums.derivative(rows, p, q)
@@ -167,14 +161,17 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
     mean = k(x*, Z) c,   variance = k(x*, x*) - |root k(Z, x*)|^2 + eps,
     c = L^-T M^-1 Phi'q,   root' root = L^-T (I - M^-1) L^-1.
     """
-    features, found = _at(problem, parameters)
+    features, found, _ = _at(problem, parameters)
     if features.failed[0] or found.sums.small.failed[0]:
         raise np.linalg.LinAlgError(
             "the covariance of the kernel at the inducing points is not positive definite; "
             "check the kernel's values and the noise variance"
         )
     constant = problem.y.shape[0] * math.log(2 * math.pi)
-    _, given = _held(problem, parameters, features)
+    likelihood = problem.likelihood_at(parameters)
+    prior = LowRankPrior(features, problem.nugget_variance(likelihood))
+    given = prior.given(sites_of(problem, likelihood))
+    assert given is not None  # its features were factorised
     return Conditioned(
         *through_inducing(features, found.sums),
         -0.5 * (float(found.value[0]) + constant),
@@ -183,30 +180,11 @@ def conditioned(problem: Problem, parameters: Host) -> Conditioned:
     )
 
 
-def _held(problem: Problem, parameters: Host, features: Features) -> tuple[LowRankPrior, Given]:
-    """Return the prior at the training inputs, and the process given the data."""
-    likelihood = problem.likelihood_at(parameters)
-    prior = LowRankPrior(features, problem.nugget_variance(likelihood))
-    given = prior.given(sites_of(problem, likelihood))
-    assert given is not None  # it was factorised before
-    return prior, given
-
-
-def posterior(problem: Problem, parameters: Host) -> Latent:
-    """Return the latent posterior at the training inputs for one parameter vector, `(p,)`."""
-    prior, given = _held(problem, parameters, _features(problem, parameters[None, :-1]))
-    return Latent(
-        latent_mean=like(given.marginals.mean, problem.X),
-        latent_cov=prior.covariance(given),
-        likelihood=problem.likelihood_at(parameters),
-        sites=given.sites,
-    )
-
-
-def _at(problem: Problem, parameters: Host) -> tuple[Features, _Found]:
+def _at(problem: Problem, parameters: Host) -> tuple[Features, _Sums, Array]:
+    """Return the features, the sums over the rows and s for one parameter vector, `(p,)`."""
     features = _features(problem, parameters[None, :-1])
     noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
-    return features, _sum_up(problem, features, noise)
+    return features, _sum_up(problem, features, noise), noise
 
 
 def leave_one_out(problem: Problem, parameters: Host) -> LeaveOneOut:
@@ -216,8 +194,7 @@ def leave_one_out(problem: Problem, parameters: Host) -> LeaveOneOut:
 
     the predictions at a row by the process without it, inducing points held.
     """
-    features, found = _at(problem, parameters)
-    noise = like([[math.exp(parameters[-1]) * (1.0 + problem.nugget)]], problem.X)
+    features, found, noise = _at(problem, parameters)
     xp, parts = namespace(problem.X), []
     for rows, p, q, y in _noisy(problem, features, noise):
         b = found.sums.coefficients(rows, p, q)[0, :]

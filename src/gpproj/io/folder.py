@@ -2,7 +2,7 @@
 
 `manifest.json` is for people and for other programs:
 
-    {"format": 4, "kind": "SearchPath", "gpproj": "0.1.0", "summary": "SearchPath(...)",
+    {"format": 5, "kind": "SearchPath", "gpproj": "0.1.0", "summary": "SearchPath(...)",
      "sha256": {"reference.npz": ..., "path.npz": ...}}
 
 `format` is that of the whole folder, what its files hold included.
@@ -24,12 +24,8 @@ from uuid import uuid4
 from gpproj import store
 from gpproj.store import Stored, StoreError
 
-FORMAT = 4
-"""Goes up when an older gpproj could no longer read the folders."""
-
-OLDEST = 4
-"""The first format that is read. Those before it were never released: they knew submodels by their
-projection error alone, and none of the predictions of single rows that searches go by now."""
+FORMAT = 5
+"""Goes up when what the files hold changes."""
 
 MANIFEST = "manifest.json"
 
@@ -128,16 +124,10 @@ def read_folder(
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}")
     manifest = _manifest(folder)
-    if manifest["format"] > FORMAT:
+    if manifest["format"] != FORMAT:
         raise StoreError(
-            f"{folder} was saved by a newer gpproj ({manifest['gpproj']}, format "
-            f"{manifest['format']}; this one reads up to format {FORMAT})"
-        )
-    if manifest["format"] < OLDEST:
-        raise StoreError(
-            f"{folder} was saved in format {manifest['format']}, by gpproj {manifest['gpproj']}, "
-            f"which is older than this gpproj reads (from format {OLDEST} on): it has to be made "
-            "and saved anew"
+            f"{folder} was saved in format {manifest['format']}, by gpproj {manifest['gpproj']}; "
+            f"this gpproj reads format {FORMAT} alone"
         )
     kind = manifest["kind"]
     if kind not in kinds:

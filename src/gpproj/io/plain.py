@@ -31,7 +31,7 @@ from gpproj.kernels import (
 )
 from gpproj.likelihoods import Bernoulli, Gaussian, NegativeBinomial, Poisson, StudentT
 from gpproj.linalg import to_host
-from gpproj.priors import Gamma, InverseGamma, LogNormal, LogUniform
+from gpproj.priors import Gamma, InverseGamma, LogNormal, LogUniform, SparseScales
 
 ARGUMENTS: dict[type, tuple[str, ...]] = {
     Constant: ("variance",),
@@ -46,6 +46,7 @@ ARGUMENTS: dict[type, tuple[str, ...]] = {
     InverseGamma: ("shape", "scale"),
     LogNormal: ("median", "sigma"),
     LogUniform: ("lower", "upper"),
+    SparseScales: ("scale",),
     Gaussian: ("variance",),
     Bernoulli: ("link",),
     Poisson: (),
@@ -123,5 +124,5 @@ def restored(value: Any) -> Any:
         return tuple(restored(one) for one in value)
     if not isinstance(value, dict):
         return value
-    ((name, held),) = value.items()
-    return KNOWN[name](**{key: restored(one) for key, one in held.items()})
+    ((name, arguments),) = value.items()
+    return KNOWN[name](**{key: restored(one) for key, one in arguments.items()})

@@ -10,7 +10,7 @@ from typing import Any
 from gpproj.io.plain import plain, restored
 from gpproj.reference import condition, fit, sample, sample_linear
 from gpproj.search import backward_search, forward_search, project_path
-from gpproj.search.forward import extended_again
+from gpproj.search.forward import repeated_extension
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "condition": condition,
@@ -20,7 +20,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "forward_search": forward_search,
     "backward_search": backward_search,
     "project_path": project_path,
-    "extended_again": extended_again,
+    "repeated_extension": repeated_extension,
 }
 
 RECIPE = "recipe"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from gpproj.io.folder import read_folder, write_folder
-from gpproj.io.linear import linear_submodel_from, stored_linear_submodel
 from gpproj.io.path import path_from, stored_path
-from gpproj.io.reference import reference_from, stored_reference
-from gpproj.io.submodel import stored_submodel, submodel_from
-from gpproj.io.validation import stored_validation, validation_from
-from gpproj.projection import LinearSubmodel, Submodel
-from gpproj.reference import GaussianProcessReference, MomentReference, Reference
+from gpproj.io.records import record_from, stored
+from gpproj.projection import Submodel
+from gpproj.reference import Reference
 from gpproj.search import SearchPath
 from gpproj.store import Stored, StoreError
 from gpproj.validation import Validation
@@ -22,21 +20,15 @@ from gpproj.validation import Validation
 Saved: TypeAlias = Reference | SearchPath | Submodel | Validation
 
 FILES = {
-    "Reference": ("reference",),
-    "ForeignReference": ("reference",),
+    "GaussianProcessReference": ("reference",),
+    "MomentReference": ("reference",),
     "LinearReference": ("reference",),
-    "Submodel": ("submodel",),
+    "GaussianProcessSubmodel": ("submodel",),
     "LinearSubmodel": ("submodel",),
     "SearchPath": ("reference", "path"),
     "Validation": ("reference", "path", "validation"),
 }
-"""Files of each kind of folder."""
-
-NAMES: dict[type, str] = {
-    GaussianProcessReference: "Reference",
-    MomentReference: "ForeignReference",
-}
-"""Kinds that are not called what the class is: folders had these names before the classes."""
+"""Files of the folders of each class that can be saved."""
 
 
 def save(thing: Saved, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -52,8 +44,7 @@ def save(thing: Saved, folder: str | Path, *, overwrite: bool = False) -> None:
     """
     with np.errstate(all="ignore"):
         summary = repr(thing)
-    kind = NAMES.get(type(thing), type(thing).__name__)
-    write_folder(Path(folder), kind, summary, _files(thing), overwrite)
+    write_folder(Path(folder), type(thing).__name__, summary, _files(thing), overwrite)
 
 
 def load(folder: str | Path) -> Any:
@@ -104,24 +95,26 @@ def load(folder: str | Path) -> Any:
 def _files(thing: Saved) -> dict[str, Stored]:
     match thing:
         case Reference():
-            return {"reference": stored_reference(thing)}
-        case LinearSubmodel():
-            return {"submodel": stored_linear_submodel(thing)}
-        case Submodel():
-            return {"submodel": stored_submodel(thing)}
+            return {"reference": stored(thing)}
         case SearchPath():
             return {**_files(thing.reference), "path": stored_path(thing)}
         case Validation():
-            return {**_files(thing.path), "validation": stored_validation(thing)}
+            names = [field.name for field in fields(thing) if field.name not in FILES["Validation"]]
+            found = {name: getattr(thing, name) for name in names}
+            return {**_files(thing.path), "validation": stored(found)}
+    return {"submodel": stored(thing)}
 
 
 def _thing(kind: str, files: dict[str, Stored]) -> Saved:
-    if kind == "Submodel":
-        return submodel_from(files["submodel"])
-    if kind == "LinearSubmodel":
-        return linear_submodel_from(files["submodel"])
-    reference = reference_from(files["reference"])
+    first = FILES[kind][0]
+    found: Saved = record_from(files[first])
     if "path" not in files:
-        return reference
-    path = path_from(files["path"], reference)
-    return path if kind == "SearchPath" else validation_from(files["validation"], path)
+        if type(found).__name__ != kind:
+            raise ValueError(f"{first}.npz holds a {type(found).__name__}")
+        return found
+    if not isinstance(found, Reference):
+        raise ValueError(f"{first}.npz holds a {type(found).__name__}")
+    path = path_from(files["path"], found)
+    if kind == "SearchPath":
+        return path
+    return Validation(reference=found, path=path, **record_from(files["validation"]))

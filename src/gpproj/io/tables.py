@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -37,9 +37,14 @@ class Column:
 
     name: str
     levels: tuple[str, ...] | None
-    """Of a categorical column; None for numbers."""
+    """Levels of a categorical column; None for numbers."""
     fill: float | str | None
-    """Instead of missing cells; None if there may be none."""
+    """What stands in for missing cells; None if there may be none."""
+
+    def __post_init__(self) -> None:
+        """Take lists of levels, which JSON has."""
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(self.levels))
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -94,20 +99,12 @@ class Encoding:
 
     def plain(self) -> list[dict[str, Any]]:
         """Return values that JSON can hold."""
-        return [
-            {"name": one.name, "levels": one.levels and list(one.levels), "fill": one.fill}
-            for one in self.columns
-        ]
+        return [asdict(column) for column in self.columns]
 
     @staticmethod
     def of_plain(values: Iterable[Mapping[str, Any]]) -> Encoding:
         """Return the encoding that `plain` has written down."""
-        return Encoding(
-            tuple(
-                Column(one["name"], one["levels"] and tuple(one["levels"]), one["fill"])
-                for one in values
-            )
-        )
+        return Encoding(tuple(Column(**column) for column in values))
 
 
 class Prepared(NamedTuple):
@@ -120,7 +117,7 @@ class Prepared(NamedTuple):
     dropped: int
     """Rows with missing cells that were left out."""
     exposure: Host | None = None
-    """Of counts, where the table has it."""
+    """Exposures of counts, where the table has them."""
     row_groups: list[str] | None = None
     """Labels of groups of rows that stay together, where a column has them."""
 
@@ -199,15 +196,16 @@ def prepare(
         numbers) or the most frequent level in their place. Rows without a target, or without an
         exposure, are always left out unless they are refused.
     kind : TargetKind
-        Of the target: numbers, labels of two classes (text, truth values or numbers), or counts.
+        What the target is: numbers, labels of two classes (text, truth values or numbers), or
+        counts.
     exposure : str, optional
         For counts: the column with what each rate is multiplied by. It is no input.
     row_groups : str, optional
         The column with the groups of rows that stay together. It is no input.
     """
     ignored, kind = tuple(ignore), TargetKind(kind)
-    asked = {"target": target, "exposure": exposure, "row_groups": row_groups}
-    special = {label: name for label, name in asked.items() if name is not None}
+    columns = {"target": target, "exposure": exposure, "row_groups": row_groups}
+    special = {label: name for label, name in columns.items() if name is not None}
     for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
         if name not in table:
             raise TableError(f"{label}: the table has no column {name!r}; it has {_some(table)}")
@@ -246,22 +244,16 @@ def exposure_of(table: pd.DataFrame, name: str) -> Host:
     """Return the exposures of a table: positive numbers, one a row."""
     if name not in table:
         raise TableError(f"exposure: the table has no column {name!r}; it has {_some(table)}")
-    cells = table[name]
-    values = _numbers(cells)
-    if values is None:
-        raise TableError(f"exposure: column {name!r} must be numbers, {_odd_cell(cells)}")
-    _refuse(cells, ~(values > 0.0), f"exposure: column {name!r} must be positive")
+    label = f"exposure: column {name!r}"
+    values = _only_numbers(table[name], label)
+    _refuse(table[name], ~(values > 0.0), f"{label} must be positive")
     return values
 
 
 def _target_numbers(cells: pd.Series[Any], kind: TargetKind) -> Host:
     """Return a target of real numbers or of counts."""
     name = f"target: column {cells.name!r}"
-    values = _numbers(cells)
-    if values is None:
-        raise TableError(
-            f"{name} must be numbers, {_odd_cell(cells)}; two classes need --likelihood bernoulli"
-        )
+    values = _only_numbers(cells, name, "; two classes need --likelihood bernoulli")
     if kind.takes_exposure:
         odd = (values < 0.0) | (values != np.floor(values))
         _refuse(cells, odd, f"{name} must be counts, whole numbers from 0 on")
@@ -318,10 +310,7 @@ def _encoded(column: Column, cells: pd.Series[Any]) -> dict[str, Host]:
     elif cells.isna().any():
         raise TableError(f"column {column.name!r} has {int(cells.isna().sum())} missing cells")
     if column.levels is None:
-        values = _numbers(cells)
-        if values is None:
-            raise TableError(f"column {column.name!r} must be numbers, {_odd_cell(cells)}")
-        return {column.name: values}
+        return {column.name: _only_numbers(cells, f"column {column.name!r}")}
     text = cells.astype(str)
     new = text[~text.isin(column.levels)]
     if len(new):
@@ -347,6 +336,14 @@ def _numbers(cells: pd.Series[Any]) -> Host | None:
         return None
     if np.isinf(values).any():
         raise TableError(f"column {cells.name!r} has infinite cells")
+    return values
+
+
+def _only_numbers(cells: pd.Series[Any], label: str, hint: str = "") -> Host:
+    """Return a column as floats, or refuse one that is not all numbers."""
+    values = _numbers(cells)
+    if values is None:
+        raise TableError(f"{label} must be numbers, {_odd_cell(cells)}{hint}")
     return values
 
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter
 from gpproj.kernels.combinations import Product, Sum
-from gpproj.kernels.constant import Constant
+from gpproj.kernels.constant import Constant, Zero
 from gpproj.kernels.from_scikit_learn import ScikitLearn
 from gpproj.kernels.kinds import KINDS, ParameterKind, Typical, Unit
 from gpproj.kernels.linear import Linear
 from gpproj.kernels.stationary import Matern32, Matern52, SquaredExponential, Stationary
-from gpproj.kernels.zero import Zero
 
 __all__ = [
     "KINDS",

@@ -140,7 +140,7 @@ class Kernel(ABC):
         """Return the kernel of the null model: the constants that stand in a sum of their own.
 
         A stationary component without inputs would be one more constant; the null model has only
-        the constants that were asked for.
+        the constants of the kernel itself.
         """
 
     def __call__(

@@ -4,55 +4,45 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter
-from gpproj.kernels.zero import Zero
+from gpproj.kernels.constant import Zero
 from gpproj.linalg import Array, Host, namespace
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _Pair(Kernel):
     """Two kernels over the same inputs; the parameters of the left one come first."""
 
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        self._left = left
-        self._right = right
-
-    @property
-    def left(self) -> Kernel:
-        """The first kernel."""
-        return self._left
-
-    @property
-    def right(self) -> Kernel:
-        """The second kernel."""
-        return self._right
+    left: Kernel
+    right: Kernel
 
     def parameters(self, d: int) -> tuple[Parameter, ...]:
         """Return the parameters of both kernels."""
-        return self._left.parameters(d) + self._right.parameters(d)
+        return self.left.parameters(d) + self.right.parameters(d)
 
     def log_parameters(self, d: int) -> Host:
         """Return the log parameters of both kernels, `(p,)`."""
-        return np.concatenate([self._left.log_parameters(d), self._right.log_parameters(d)])
+        return np.concatenate([self.left.log_parameters(d), self.right.log_parameters(d)])
 
     def with_log_parameters(self, log_parameters: Host, d: int) -> Kernel:
         """Return the same pair with other values."""
-        split = len(self._left.parameters(d))
+        left, right = self._split(log_parameters, d)
         return type(self)(
-            self._left.with_log_parameters(log_parameters[:split], d),
-            self._right.with_log_parameters(log_parameters[split:], d),
+            self.left.with_log_parameters(left, d), self.right.with_log_parameters(right, d)
         )
 
     def _split(self, log_parameters: Host, d: int) -> tuple[Host, Host]:
-        split = len(self._left.parameters(d))
-        return log_parameters[:, :split], log_parameters[:, split:]
+        split = len(self.left.parameters(d))
+        return log_parameters[..., :split], log_parameters[..., split:]
 
     def restricted(self, positions: Sequence[int], d: int) -> Kernel:
         """Return the pair on some of the inputs."""
-        return type(self)(self._left.restricted(positions, d), self._right.restricted(positions, d))
+        return type(self)(self.left.restricted(positions, d), self.right.restricted(positions, d))
 
     @abstractmethod
     def _combine(self, left: Evaluation, right: Evaluation) -> Evaluation:
@@ -61,28 +51,26 @@ class _Pair(Kernel):
     def evaluate(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate at `X`, `(n, d)`."""
         left, right = self._split(log_parameters, int(X.shape[-1]))
-        return self._combine(
-            self._left.evaluate(left, X, mask), self._right.evaluate(right, X, mask)
-        )
+        return self._combine(self.left.evaluate(left, X, mask), self.right.evaluate(right, X, mask))
 
     def evaluate_cross(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> Evaluation:
         """Evaluate `k(X, Z)`, `(b, n, m)`."""
         left, right = self._split(log_parameters, int(X.shape[-1]))
         return self._combine(
-            self._left.evaluate_cross(left, X, Z, mask),
-            self._right.evaluate_cross(right, X, Z, mask),
+            self.left.evaluate_cross(left, X, Z, mask),
+            self.right.evaluate_cross(right, X, Z, mask),
         )
 
     def evaluate_diagonal(self, log_parameters: Host, X: Array, mask: Mask) -> Evaluation:
         """Evaluate `k(x_i, x_i)`, `(b, n)`."""
         left, right = self._split(log_parameters, int(X.shape[-1]))
         return self._combine(
-            self._left.evaluate_diagonal(left, X, mask),
-            self._right.evaluate_diagonal(right, X, mask),
+            self.left.evaluate_diagonal(left, X, mask),
+            self.right.evaluate_diagonal(right, X, mask),
         )
 
     def _key(self) -> tuple[Any, ...]:
-        return (self._left, self._right)
+        return (self.left, self.right)
 
 
 class Sum(_Pair):
@@ -90,11 +78,11 @@ class Sum(_Pair):
 
     def scaled(self, factor: float) -> Sum:
         """Return `factor k`."""
-        return Sum(self._left.scaled(factor), self._right.scaled(factor))
+        return Sum(self.left.scaled(factor), self.right.scaled(factor))
 
     def without_inputs(self) -> Kernel:
         """Return the sum of what is left of both."""
-        left, right = self._left.without_inputs(), self._right.without_inputs()
+        left, right = self.left.without_inputs(), self.right.without_inputs()
         if isinstance(left, Zero):
             return right
         return left if isinstance(right, Zero) else Sum(left, right)
@@ -104,22 +92,22 @@ class Sum(_Pair):
     ) -> Array:
         """Return the sum of the contracted gradients, `(b, m, d)`."""
         left, right = self._split(log_parameters, int(X.shape[1]))
-        return self._left.cross_gradient(
-            left, X, X_new, mask, weights
-        ) + self._right.cross_gradient(right, X, X_new, mask, weights)
+        return self.left.cross_gradient(left, X, X_new, mask, weights) + self.right.cross_gradient(
+            right, X, X_new, mask, weights
+        )
 
     def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
         """Return the sum of the gradients, `(b, n, d)`."""
         left, right = self._split(log_parameters, int(X.shape[1]))
-        return self._left.diagonal_gradient(left, X, mask) + self._right.diagonal_gradient(
+        return self.left.diagonal_gradient(left, X, mask) + self.right.diagonal_gradient(
             right, X, mask
         )
 
     def _combine(self, left: Evaluation, right: Evaluation) -> Evaluation:
-        return _SumEvaluation(left, right)
+        return _SumEvaluation(left, right, left.addend + right.value)
 
     def __repr__(self) -> str:
-        return f"{self._left!r} + {self._right!r}"
+        return f"{self.left!r} + {self.right!r}"
 
 
 class Product(_Pair):
@@ -127,11 +115,11 @@ class Product(_Pair):
 
     def scaled(self, factor: float) -> Product:
         """Return `factor k`."""
-        return Product(self._left.scaled(factor), self._right)
+        return Product(self.left.scaled(factor), self.right)
 
     def without_inputs(self) -> Kernel:
         """Return the product of what is left of both: nothing, if either is gone."""
-        left, right = self._left.without_inputs(), self._right.without_inputs()
+        left, right = self.left.without_inputs(), self.right.without_inputs()
         return Zero() if isinstance(left, Zero) or isinstance(right, Zero) else Product(left, right)
 
     def cross_gradient(
@@ -139,35 +127,36 @@ class Product(_Pair):
     ) -> Array:
         """Return the contracted gradient by the product rule, `(b, m, d)`."""
         left, right = self._split(log_parameters, int(X.shape[1]))
-        by_right = weights * self._right.cross(right, X, X_new, mask)
-        by_left = weights * self._left.cross(left, X, X_new, mask)
-        return self._left.cross_gradient(
-            left, X, X_new, mask, by_right
-        ) + self._right.cross_gradient(right, X, X_new, mask, by_left)
+        by_right = weights * self.right.cross(right, X, X_new, mask)
+        by_left = weights * self.left.cross(left, X, X_new, mask)
+        return self.left.cross_gradient(left, X, X_new, mask, by_right) + self.right.cross_gradient(
+            right, X, X_new, mask, by_left
+        )
 
     def diagonal_gradient(self, log_parameters: Host, X: Array, mask: Mask) -> Array:
         """Return the gradient by the product rule, `(b, n, d)`."""
         left, right = self._split(log_parameters, int(X.shape[1]))
-        by_right = self._right.diagonal(right, X, mask)[:, :, None]
-        by_left = self._left.diagonal(left, X, mask)[:, :, None]
+        by_right = self.right.diagonal(right, X, mask)[:, :, None]
+        by_left = self.left.diagonal(left, X, mask)[:, :, None]
         return (
-            self._left.diagonal_gradient(left, X, mask) * by_right
-            + self._right.diagonal_gradient(right, X, mask) * by_left
+            self.left.diagonal_gradient(left, X, mask) * by_right
+            + self.right.diagonal_gradient(right, X, mask) * by_left
         )
 
     def _combine(self, left: Evaluation, right: Evaluation) -> Evaluation:
-        return _ProductEvaluation(left, right)
+        return _ProductEvaluation(left, right, left.value * right.value)
 
     def __repr__(self) -> str:
         parts = (f"({part!r})" if isinstance(part, Sum) else repr(part) for part in self._key())
         return " * ".join(parts)
 
 
-class _SumEvaluation(Evaluation):
-    def __init__(self, left: Evaluation, right: Evaluation) -> None:
-        self._left, self._right = left, right
-        self.value = left.addend + right.value
+class _PairEvaluation(Evaluation):
+    def __init__(self, left: Evaluation, right: Evaluation, value: Array) -> None:
+        self._left, self._right, self.value = left, right, value
 
+
+class _SumEvaluation(_PairEvaluation):
     def pull_back(self, G: Array) -> Array:
         return namespace(G).concat([self._left.pull_back(G), self._right.pull_back(G)], axis=1)
 
@@ -175,11 +164,7 @@ class _SumEvaluation(Evaluation):
         return self._left.slopes(G) + self._right.slopes(G)
 
 
-class _ProductEvaluation(Evaluation):
-    def __init__(self, left: Evaluation, right: Evaluation) -> None:
-        self._left, self._right = left, right
-        self.value = left.value * right.value
-
+class _ProductEvaluation(_PairEvaluation):
     def pull_back(self, G: Array) -> Array:
         # d(k1 k2) = dk1 k2 + k1 dk2
         return namespace(G).concat(

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import hyperparameters
 from gpproj.kernels.base import Evaluation, Kernel, Mask, Parameter, by_lane, own
-from gpproj.kernels.constant import Constant
+from gpproj.kernels.constant import Constant, Zero
 from gpproj.kernels.hyperparameters import Slot
 from gpproj.kernels.kinds import SLOPE
-from gpproj.kernels.zero import Zero
 from gpproj.linalg import Array, Host, is_numpy
 
 STEP = 6e-6
-"""Of central differences in the points, relative to their size."""
+"""Step of central differences in the points, relative to their size."""
 
 ROWS = 64
 """Points at a time where only a part of scikit-learn's gradient is wanted."""
@@ -275,7 +274,7 @@ class ScikitLearn(Kernel):
         values = {slot.name: slot.values for slot in self._slots}
         limits = {slot.name: slot.limits for slot in self._slots if slot.limits}
         within = f", within {limits}" if limits else ""
-        return f"ScikitLearn({hyperparameters.told(self._template, values)}{within})"
+        return f"ScikitLearn({hyperparameters.described(self._template, values)}{within})"
 
 
 class _Lane(NamedTuple):
@@ -284,7 +283,7 @@ class _Lane(NamedTuple):
     kernel: Any
     columns: NDArray[np.intp]
     scale: Host | None = None
-    """Of each of them, `(k,)`."""
+    """Factor of each of them, `(k,)`; None for ones."""
 
     def points(self, X: Host) -> Host:
         """Return the points as the kernel sees them: without inputs, all the same."""
@@ -306,9 +305,10 @@ class _LaneByLane(Evaluation):
         values = [self._value(lane, *self._seen(lane, i)) for i, lane in enumerate(self._lanes)]
         self.value = np.stack(values)
 
-    @abstractmethod
     def _value(self, lane: _Lane, *points: Host) -> Host:
         """Return the value of one lane at points as it sees them."""
+        value: Host = lane.kernel(*points)
+        return value
 
     @abstractmethod
     def _contracted(self, lane: _Lane, G: Host, *points: Host) -> Host:
@@ -349,20 +349,12 @@ class _LaneByLane(Evaluation):
 
 
 class _Square(_LaneByLane):
-    def _value(self, lane: _Lane, *points: Host) -> Host:
-        value: Host = lane.kernel(*points)
-        return value
-
     def _contracted(self, lane: _Lane, G: Host, *points: Host) -> Host:
         _, dK = lane.kernel(*points, eval_gradient=True)
         return np.tensordot(G, dK, axes=2)
 
 
 class _Cross(_LaneByLane):
-    def _value(self, lane: _Lane, *points: Host) -> Host:
-        value: Host = lane.kernel(*points)
-        return value
-
     def _contracted(self, lane: _Lane, G: Host, *points: Host) -> Host:
         # scikit-learn has gradients of one set of points only: both are joined, part by part.
         X, Z = points

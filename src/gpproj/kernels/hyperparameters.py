@@ -23,7 +23,7 @@ class Slot:
     """One hyperparameter, of one value or of several."""
 
     name: str
-    """As `kernel.get_params` has it."""
+    """Its name in `kernel.get_params`."""
     kind: ParameterKind
     """What it measures."""
     values: tuple[float, ...]
@@ -33,9 +33,9 @@ class Slot:
     scalar: bool
     """Whether the kernel wants a number, not an array."""
     power: float
-    """Log parameters are this times the logarithm: two where a variance is told by its root."""
+    """Factor of the logarithm in log parameters: two where a variance is given by its root."""
     limits: tuple[tuple[float, float], ...] | None
-    """Of each value."""
+    """Bounds of each value."""
 
     def count(self, d: int) -> int:
         """Return how many log parameters it has where there are `d` inputs."""
@@ -190,7 +190,7 @@ def without_bounds(kernel: Any, slots: Sequence[Slot]) -> Any:
     return kernel.set_params(**dict.fromkeys(bounds & set(kernel.get_params()), USUAL))
 
 
-def told(kernel: Any, values: Mapping[str, tuple[float, ...]], prefix: str = "") -> str:
+def described(kernel: Any, values: Mapping[str, tuple[float, ...]], prefix: str = "") -> str:
     """Return a kernel as text, with everything that makes it what it is but its bounds.
 
     Parameters
@@ -199,15 +199,15 @@ def told(kernel: Any, values: Mapping[str, tuple[float, ...]], prefix: str = "")
     values : mapping
         What to show for hyperparameters.
     prefix : str
-        Of their names.
+        Prefix of their names.
     """
     parts = []
     for name, value in kernel.get_params(deep=False).items():
         if hasattr(value, "get_params"):
-            shown = told(value, values, f"{prefix}{name}__")
+            shown = described(value, values, f"{prefix}{name}__")
         elif f"{prefix}{name}" in values:
-            held = values[f"{prefix}{name}"]
-            shown = show(held if np.ndim(value) else held[0])
+            given = values[f"{prefix}{name}"]
+            shown = show(given if np.ndim(value) else given[0])
         elif f"{name}".endswith("_bounds"):
             if not (isinstance(value, str) and value == "fixed"):
                 continue
@@ -235,7 +235,7 @@ def _constants(
     ----------
     kernel : sklearn Kernel
     prefix : str
-        Of its names.
+        Prefix of its names.
     alone : bool
         Whether nothing that depends on inputs multiplies it.
     """

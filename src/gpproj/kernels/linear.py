@@ -18,8 +18,8 @@ from gpproj.kernels.base import (
     positive_per_input,
     show,
 )
+from gpproj.kernels.constant import Zero
 from gpproj.kernels.kinds import SLOPE
-from gpproj.kernels.zero import Zero
 from gpproj.linalg import (
     Array,
     Host,
@@ -54,8 +54,9 @@ class Linear(Kernel):
     @property
     def variances(self) -> float | Host:
         """Prior variance of each slope."""
-        held = self._variances
-        return np.asarray(held) if isinstance(held, tuple) else held
+        return (
+            np.asarray(self._variances) if isinstance(self._variances, tuple) else self._variances
+        )
 
     def parameters(self, d: int) -> tuple[Parameter, ...]:
         """Return one parameter for each input."""
@@ -122,7 +123,16 @@ def _weights(log_parameters: Host, X: Array, mask: Mask) -> Array:
     return like(masked(mask, exponential(log_parameters))[:, None, :], X)
 
 
-class _LinearEvaluation(Evaluation):
+class _SlopeEvaluation(Evaluation):
+    """A linear function of the variances of the slopes, `(b, 1, d)`."""
+
+    _weights: Array
+
+    def pull_back(self, G: Array) -> Array:
+        return self.slopes(G) * self._weights[:, 0, :]
+
+
+class _LinearEvaluation(_SlopeEvaluation):
     def __init__(self, log_parameters: Host, X: Array, Z: Array, mask: Mask) -> None:
         self._X, self._Z = X, Z
         self._weights = _weights(log_parameters, X, mask)
@@ -136,22 +146,16 @@ class _LinearEvaluation(Evaluation):
         else:
             self.value = (X * self._weights) @ transpose(Z)
 
-    def pull_back(self, G: Array) -> Array:
-        return self.slopes(G) * self._weights[:, 0, :]
-
     def slopes(self, G: Array) -> Array:
         # sum_im G_im x_ij z_mj, for all inputs from the one product G Z.
         return namespace(G).sum(self._X * (G @ self._Z), axis=1)
 
 
-class _DiagonalEvaluation(Evaluation):
+class _DiagonalEvaluation(_SlopeEvaluation):
     def __init__(self, log_parameters: Host, X: Array, mask: Mask) -> None:
         self._squares = X * X
         self._weights = _weights(log_parameters, X, mask)
         self.value = namespace(X).sum(self._squares * self._weights, axis=-1)
-
-    def pull_back(self, G: Array) -> Array:
-        return self.slopes(G) * self._weights[:, 0, :]
 
     def slopes(self, G: Array) -> Array:
         return namespace(G).sum(self._squares * G[:, :, None], axis=1)

@@ -1,4 +1,4 @@
-"""What an observation model has to tell: densities, derivatives, tilted moments, predictions."""
+"""The interface of observation models: densities, derivatives, tilted moments, predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpproj.linalg import Host
 
 
 class Derivatives(NamedTuple):
-    """Of `log p(y | f)` in f, elementwise, `(n,)` each."""
+    """Derivatives of `log p(y | f)` in f, elementwise, `(n,)` each."""
 
     first: Host
     second: Host
@@ -21,10 +21,7 @@ class Derivatives(NamedTuple):
 
 
 class ParameterDerivatives(NamedTuple):
-    """Of `log p(y | f)` and of its first two derivatives in f, in the log parameters.
-
-    `(q, n)` each.
-    """
+    """Derivatives in the log parameters of `log p(y | f)` and of its derivatives in f, `(q, n)`."""
 
     value: Host
     first: Host
@@ -118,3 +115,28 @@ class Likelihood(ABC):
     def log_density(self, y: Host, mean: Host, variance: Host) -> Host:
         """Return `log p(y)` for latent values `N(mean, variance)`, elementwise."""
         return self.tilted(y, mean, variance).log_normaliser
+
+
+class AdditiveNoise(Likelihood):
+    """A likelihood of real targets `y = f + e`, whose noise e has a squared scale `variance`."""
+
+    kind: ClassVar[TargetKind] = TargetKind.REAL
+    parameters: ClassVar[dict[str, str]] = {"variance": "noise_variance"}
+
+    variance: float
+
+    @abstractmethod
+    def cumulative(self, y: Host, mean: Host, variance: Host) -> Host:
+        """Return the probability of a target below y for latent values `N(mean, variance)`."""
+
+    def scaled(self, factor: float) -> Self:
+        """Return the likelihood of a target whose variance is `factor` times as large."""
+        return replace(self, variance=self.variance * factor)  # type: ignore[type-var]  # likewise
+
+    def unit(self, y: Host) -> float:
+        """Return the squared scale of the noise."""
+        return self.variance
+
+    def centre(self, y: Host, offset: Host) -> float:
+        """Return 0: real targets are centred before they are modelled."""
+        return 0.0

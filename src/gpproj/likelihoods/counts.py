@@ -21,7 +21,7 @@ LARGEST = 700.0
 
 
 class _Counts(Numerical):
-    """What counts with a logarithmic link share.
+    """Likelihoods of counts with a logarithmic link.
 
     `log p(y | f)` is written as its value at the best rate, `exp(f) = y`, and the loss from there
     to f: neither cancels for large counts.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
-from gpproj.data import TargetKind, positive
-from gpproj.likelihoods.base import Derivatives, Likelihood, ParameterDerivatives, Tilted
+from gpproj.data import positive
+from gpproj.likelihoods.base import AdditiveNoise, Derivatives, ParameterDerivatives, Tilted
 from gpproj.linalg import Array, Host, namespace
 
 
 @dataclass(frozen=True)
-class Gaussian(Likelihood):
+class Gaussian(AdditiveNoise):
     """`y = f + e` with `e ~ N(0, variance)`.
 
     Parameters
@@ -29,26 +29,11 @@ class Gaussian(Likelihood):
     (array([2.]), array([1.5]))
     """
 
-    kind: ClassVar[TargetKind] = TargetKind.REAL
-    parameters: ClassVar[dict[str, str]] = {"variance": "noise_variance"}
-
     variance: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse variances that are not positive."""
         object.__setattr__(self, "variance", positive("variance", self.variance))
-
-    def scaled(self, factor: float) -> Self:
-        """Return the likelihood of a target whose variance is `factor` times as large."""
-        return replace(self, variance=self.variance * factor)
-
-    def unit(self, y: Host) -> float:
-        """Return the noise variance."""
-        return self.variance
-
-    def centre(self, y: Host, offset: Host) -> float:
-        """Return 0: real targets are centred before they are modelled."""
-        return 0.0
 
     def log_likelihood(self, y: Host, f: Host) -> Host:
         """Return `log N(y | f, variance)`, elementwise."""
@@ -78,6 +63,11 @@ class Gaussian(Likelihood):
         total = variance + self.variance
         slopes: Host = 0.5 * self.variance / total * ((y - mean) ** 2 / total - 1.0)
         return slopes[None]
+
+    def cumulative(self, y: Host, mean: Host, variance: Host) -> Host:
+        """Return the probability of a target below y for latent values `N(mean, variance)`."""
+        found: Host = ndtr((y - mean) / np.sqrt(variance + self.variance))
+        return found
 
     def response(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Return mean and variance of y for latent values `N(mean, variance)`."""

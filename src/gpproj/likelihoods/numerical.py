@@ -24,7 +24,7 @@ LIMIT = 9.0
 
 
 class Layout(NamedTuple):
-    """Where to integrate `N(f | mean, sd^2) p(y | f)`, elementwise."""
+    """The places where `N(f | mean, sd^2) p(y | f)` is integrated, elementwise."""
 
     place: Host
     """Latent values near the maxima, `(n,)`."""

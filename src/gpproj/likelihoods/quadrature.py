@@ -19,7 +19,7 @@ from gpproj.linalg import Host
 Index = NDArray[np.intp]
 
 TOLERANCE = 3e-8
-"""Of the difference of the two rules on one panel, in units of the integral."""
+"""Largest difference of the two rules on one panel, in units of the integral."""
 
 ROUNDS = 50
 CROWD = 256
@@ -66,11 +66,11 @@ class Weights(NamedTuple):
     """A discrete distribution for each of n integrands: p panels of 21 nodes."""
 
     owner: Index
-    """Which integrand a panel belongs to, `(p,)`."""
+    """Position of the integrand that a panel belongs to, `(p,)`."""
     nodes: Host
     """`(p, 21)`."""
     weights: Host
-    """They sum to one over the panels of an integrand, `(p, 21)`."""
+    """Weights of the nodes, `(p, 21)`, which sum to one over the panels of an integrand."""
     log_integral: Host
     """`(n,)`."""
     mean: Host
@@ -132,7 +132,9 @@ def integrate(log_integrand: Callable[[Index, Host], Host], edges: Host) -> Weig
     sums = np.zeros((3, n))
     for turn in range(ROUNDS):
         panels = _panels(log_integrand, owner, left, right)
-        mass, mean, variance = _summary(sums + _sums(panels.owner, panels.powers(0, 0.0), n))
+        mass, first, second = sums + _sums(panels.owner, panels.powers(0, 0.0), n)
+        mean = first / mass
+        variance = np.maximum(second / mass - mean**2, 1e-300)
         own = panels.owner
         errors = np.abs(panels.powers(3, mean[own]))
         worst = np.maximum(errors[0], errors[1] / np.sqrt(variance[own]))
@@ -179,11 +181,6 @@ def _sums(owner: Index, powers: tuple[Host, Host, Host], n: int) -> Host:
 
 def _sum(owner: Index, values: Host, n: int) -> Host:
     return np.bincount(owner, values, minlength=n).astype(np.float64, copy=False)
-
-
-def _summary(sums: Host) -> tuple[Host, Host, Host]:
-    mass, mean = sums[0], sums[1] / sums[0]
-    return mass, mean, np.maximum(sums[2] / mass - mean**2, 1e-300)
 
 
 def concave_edges(log_integrand: Callable[[Index, Host], Host], width: Host, limit: Host) -> Host:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from scipy.special import stdtr
 
-from gpproj.data import TargetKind, positive
-from gpproj.likelihoods.base import Derivatives, ParameterDerivatives, Tilted
+from gpproj.data import positive
+from gpproj.likelihoods.base import AdditiveNoise, Derivatives, ParameterDerivatives, Tilted
 from gpproj.likelihoods.numerical import LIMIT, Layout, Numerical
 from gpproj.likelihoods.quadrature import concave_edges
 from gpproj.likelihoods.special import LOG_2_PI, stirling_remainder
@@ -23,7 +24,7 @@ NEGLIGIBLE = 40.0
 
 
 @dataclass(frozen=True)
-class StudentT(Numerical):
+class StudentT(AdditiveNoise, Numerical):
     """`y = f + e`, e from a t distribution.
 
     With `e = y - f`, up to a constant,
@@ -51,8 +52,6 @@ class StudentT(Numerical):
     array([2.5  , 0.098])
     """
 
-    kind: ClassVar[TargetKind] = TargetKind.REAL
-    parameters: ClassVar[dict[str, str]] = {"variance": "noise_variance"}
     log_concave: ClassVar[bool] = False
 
     variance: float = 1.0
@@ -66,18 +65,6 @@ class StudentT(Numerical):
             raise ValueError(
                 f"degrees must be above 2, else the noise has no variance; got {self.degrees:g}"
             )
-
-    def scaled(self, factor: float) -> Self:
-        """Return the likelihood of a target whose variance is `factor` times as large."""
-        return replace(self, variance=self.variance * factor)
-
-    def unit(self, y: Host) -> float:
-        """Return the squared scale of the noise."""
-        return self.variance
-
-    def centre(self, y: Host, offset: Host) -> float:
-        """Return 0: real targets are centred before they are modelled."""
-        return 0.0
 
     def log_likelihood(self, y: Host, f: Host) -> Host:
         """Return `log p(y | f)`, elementwise."""
@@ -135,6 +122,18 @@ class StudentT(Numerical):
     def tilted_slopes(self, y: Host, mean: Host, variance: Host) -> Host:
         """Return derivatives of the log normaliser in the log variance, `(1, n)`."""
         return super().tilted_slopes(np.zeros(1), mean - y, variance)
+
+    def cumulative(self, y: Host, mean: Host, variance: Host) -> Host:
+        """Return the probability of a target below y for latent values `N(mean, variance)`.
+
+        The integral over the latent values is by the trapezoidal rule, `(n,)` at a time.
+        """
+        nodes = np.linspace(-6.0, 6.0, 241)
+        weights = np.exp(-0.5 * nodes**2)
+        away = (y - mean)[:, None] - np.sqrt(variance)[:, None] * nodes
+        below = stdtr(self.degrees, away / math.sqrt(self.variance))
+        found: Host = below @ (weights / weights.sum())
+        return found
 
     def response(self, mean: Host, variance: Host) -> tuple[Host, Host]:
         """Return mean and variance of y for latent values `N(mean, variance)`."""

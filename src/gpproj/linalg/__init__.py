@@ -2,7 +2,8 @@
 
 Everything is batched: matrices are `(b, n, n)`, one *lane* per leading index. NumPy arrays take
 LAPACK and BLAS calls lane by lane, so that a lane's result never depends on its batch; every other
-array library takes the array-API functions on the whole batch.
+array library takes the array-API functions on the whole batch. The files that begin with `device_`
+are for GPUs alone.
 """
 
 from __future__ import annotations
@@ -23,23 +24,26 @@ from gpproj.linalg.arrays import (
 )
 from gpproj.linalg.blocks import Blocks
 from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
-from gpproj.linalg.device import hopeful, is_hopeful
+from gpproj.linalg.device_factor import deferred_failures, defers_failures
+from gpproj.linalg.device_graphs import Replays, same_stream, to_device_of
 from gpproj.linalg.factor import (
     Factor,
     JitterWarning,
-    along,
     cholesky,
-    contraction,
     flags,
-    in_lapack_order,
-    in_row_order,
     inverse,
     inverse_root,
     inverses,
     log_determinant,
     lower_triangle,
-    minus_product,
     solve,
+)
+from gpproj.linalg.jitter import point_jitter, point_jitter_pull_back
+from gpproj.linalg.order import in_lapack_order, in_row_order
+from gpproj.linalg.products import (
+    contraction,
+    lane_dot,
+    minus_product,
     subtract_gram,
     subtract_outer,
     subtract_scaled,
@@ -48,7 +52,6 @@ from gpproj.linalg.factor import (
     times_vector,
     weighted_square,
 )
-from gpproj.linalg.replays import Replays, same_stream, there
 from gpproj.linalg.threads import one_blas_thread
 
 __all__ = [
@@ -61,20 +64,20 @@ __all__ = [
     "JitterWarning",
     "LowRankCovariance",
     "Replays",
-    "along",
     "cholesky",
     "contraction",
+    "deferred_failures",
+    "defers_failures",
     "exp_in_place",
     "exponential",
     "flags",
-    "hopeful",
     "in_lapack_order",
     "in_row_order",
     "inverse",
     "inverse_root",
     "inverses",
-    "is_hopeful",
     "is_numpy",
+    "lane_dot",
     "like",
     "log_determinant",
     "lower_triangle",
@@ -83,6 +86,8 @@ __all__ = [
     "namespace",
     "on_device",
     "one_blas_thread",
+    "point_jitter",
+    "point_jitter_pull_back",
     "room_for",
     "same_stream",
     "solve",
@@ -90,9 +95,9 @@ __all__ = [
     "subtract_outer",
     "subtract_scaled",
     "subtract_symmetric",
-    "there",
     "times_lower",
     "times_vector",
+    "to_device_of",
     "to_host",
     "transpose",
     "weighted_square",

@@ -24,7 +24,7 @@ np.empty(4_000_000)
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace that `arrays` share."""
     if len(arrays) == 1 and type(arrays[0]) is np.ndarray:
-        return array_api_compat.numpy  # what follows says the same, in thirty times the time
+        return array_api_compat.numpy  # the same result as below, in a thirtieth of the time
     return array_api_compat.array_namespace(*arrays)
 
 
@@ -51,8 +51,8 @@ def on_device(values: Array, name: str) -> Array:
         return torch.asarray(np.array(to_host(values)), dtype=torch.float64, device=name)
     # What torch raises for names that mean nothing, and for devices that it or the machine lacks.
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-        told = str(error).splitlines()[0]
-        raise ValueError(f"device: {name!r} cannot be used here ({told})") from None
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device: {name!r} cannot be used here ({reason})") from None
 
 
 SHARE = 256

@@ -45,10 +45,6 @@ class Covariance(ABC):
         """Return `log|C|`, computed once."""
 
     @abstractmethod
-    def contract(self, change: Array) -> float:
-        """Return `sum_ij C_ij dK_ij` for a change `dK`, `(n, n)`."""
-
-    @abstractmethod
     def scaled(self, factor: float) -> Covariance:
         """Return `factor C`."""
 
@@ -138,10 +134,6 @@ class DenseCovariance(Covariance):
     def log_determinant(self) -> float:
         """Return `log|C|`."""
         return float(log_determinant(self._factor)[0])
-
-    def contract(self, change: Array) -> float:
-        """Return `sum_ij C_ij dK_ij`."""
-        return float(namespace(self._matrix).sum(self._matrix * change))
 
     def scaled(self, factor: float) -> DenseCovariance:
         """Return `factor C`."""
@@ -240,12 +232,6 @@ class LowRankCovariance(Covariance):
         """Return `log|C|`, by the determinant lemma."""
         xp = namespace(self.noise)
         return float(xp.sum(xp.log(self.noise)) + log_determinant(self._inner)[0])
-
-    def contract(self, change: Array) -> float:
-        """Return `sum_ij C_ij dK_ij`."""
-        xp = namespace(self.noise)
-        own = xp.sum(self.noise * xp.linalg.diagonal(change))
-        return float(own + xp.sum(self.factor * (change @ self.factor)))
 
     def scaled(self, factor: float) -> LowRankCovariance:
         """Return `factor C`."""

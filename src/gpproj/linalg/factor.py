@@ -1,4 +1,4 @@
-"""Cholesky factors of batches of matrices, and what follows from them."""
+"""Cholesky factors of batches of matrices: solutions, determinants and inverses."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg import device, lapack
+from gpproj.linalg import device_factor, lapack
 from gpproj.linalg.arrays import Array, Host, is_numpy, like, namespace, to_host, transpose
+from gpproj.linalg.order import clear_upper, fortran_lanes, mirror_lower
 
 JITTER_LADDER = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
 """Multiples of a matrix's mean diagonal, added to its diagonal one after the other."""
-
-BLOCK = 64
-"""Size of the blocks in which triangles are copied: few calls, and what they touch stays near."""
 
 
 class JitterWarning(UserWarning):
@@ -28,7 +26,7 @@ class Factor(NamedTuple):
 
     lower: Array
     """`(b, n, n)`; what is above the diagonal means nothing. The identity in lanes that failed. The
-    matrices themselves where `root` was found without it; ask `lower_triangle`."""
+    matrices themselves where `root` was found without it; use `lower_triangle`."""
     jitter: Host
     """`(b,)`, what was added to the diagonal of each lane."""
     failed: Array
@@ -36,7 +34,7 @@ class Factor(NamedTuple):
     root: Array = None
     """`L^-1`, where it was found on the way."""
     log_det: Array = None
-    """`log|A|`, likewise, `(b,)`."""
+    """`log|A|`, where it was found on the way, `(b,)`."""
 
 
 def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None = None) -> Factor:
@@ -66,7 +64,7 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
     lanes = matrix.shape[0]
     jitter, failed = np.zeros(lanes), np.zeros(lanes, dtype=bool)
     if is_numpy(matrix):
-        lower = _fortran_lanes(matrix.shape)
+        lower = fortran_lanes(matrix.shape)
         for lane in range(lanes):
             added = None if diagonal is None else diagonal[lane]
             factor = None if scale is None else scale[0]
@@ -74,9 +72,9 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
     else:
         plain = diagonal is None and scale is None
         whole = matrix if plain else _assembled(matrix, diagonal, scale)
-        if device.can_tell(whole):
-            halves = device.factorise(whole)
-            if device.is_hopeful() or not bool(namespace(whole).any(halves.failed)):
+        if device_factor.is_torch(whole):
+            halves = device_factor.factorise(whole)
+            if device_factor.defers_failures() or not bool(namespace(whole).any(halves.failed)):
                 return Factor(whole, jitter, halves.failed, halves.root, halves.log_det)
         lower, jitter, failed = _factorise_any(whole)
     if jitter.any():
@@ -90,31 +88,6 @@ def cholesky(matrix: Array, diagonal: Array | None = None, scale: Array | None =
     if not is_numpy(lower):
         failed = namespace(lower).asarray(failed, device=lower.device)
     return Factor(lower, jitter, failed)
-
-
-def in_lapack_order(matrix: Array) -> Array:
-    """Return matrices `(b, n, n)` whose lanes are in Fortran order, for repeated use with factors.
-
-    Passes over two matrices of different orders take several times as long.
-    """
-    if not is_numpy(matrix) or matrix.swapaxes(1, 2).flags.c_contiguous:
-        return matrix
-    ordered = _fortran_lanes(matrix.shape)
-    ordered[...] = matrix
-    return ordered
-
-
-def in_row_order(symmetric: Array) -> Array:
-    """Return symmetric matrices `(b, n, n)` in the order of every other array; never a copy."""
-    if is_numpy(symmetric) and not symmetric.flags.c_contiguous:
-        return symmetric.swapaxes(1, 2)
-    return symmetric
-
-
-def _fortran_lanes(shape: tuple[int, ...]) -> Host:
-    """Return an empty batch whose matrices are in Fortran order, LAPACK's fast (in-place) side."""
-    lanes, rows, columns = shape
-    return np.empty((lanes, columns, rows)).swapaxes(1, 2)
 
 
 def _factorise_lapack(
@@ -144,7 +117,7 @@ def _factorise_lapack(
 
 
 def _assembled(matrix: Array, diagonal: Array | None, scale: Array | None) -> Array:
-    """Return `matrix * scale + diag(diagonal)` on a device."""
+    """Return `matrix * scale + diag(diagonal)` on a device_factor."""
     xp, (lanes, n, _) = namespace(matrix), matrix.shape
     flat = xp.empty((lanes, n * n), dtype=matrix.dtype, device=matrix.device)
     _assemble(matrix, diagonal, scale, flat)
@@ -152,10 +125,10 @@ def _assembled(matrix: Array, diagonal: Array | None, scale: Array | None) -> Ar
 
 
 def _assemble(matrix: Array, diagonal: Array | None, scale: Array | None, flat: Array) -> None:
-    """Write the same into rows `(b, n * n)`, with one pass over the matrices where possible."""
+    """Write `matrix * scale + diag(diagonal)` into rows `(b, n * n)`, if possible in one pass."""
     xp, (lanes, n, _) = namespace(matrix), matrix.shape
-    if device.can_tell(flat):
-        device.assemble(matrix, scale, xp.reshape(flat, (lanes, n, n)))
+    if device_factor.is_torch(flat):
+        device_factor.assemble(matrix, scale, xp.reshape(flat, (lanes, n, n)))
     else:
         flat[...] = xp.reshape(matrix if scale is None else matrix * scale, (lanes, n * n))
     if diagonal is not None:
@@ -189,7 +162,7 @@ def _factorise_any(matrix: Array) -> tuple[Array, Host, NDArray[np.bool_]]:
 
 
 def flags(failed: Array) -> NDArray[np.bool_]:
-    """Return on the host what failed."""
+    """Return the flags of lanes that failed on the host."""
     found: NDArray[np.bool_] = np.asarray(failed if is_numpy(failed) else to_host(failed) > 0.0)
     return found
 
@@ -217,7 +190,7 @@ def solve(factor: Factor, right: Array) -> Array:
     """Return `A^-1 right` for right-hand sides `(b, n, k)`."""
     lower = factor.lower
     if is_numpy(lower):
-        solution = _fortran_lanes(right.shape)
+        solution = fortran_lanes(right.shape)
         solution[...] = right
         for lane in range(lower.shape[0]):
             lapack.CALLS.solve_factored(lower[lane], solution[lane])
@@ -236,7 +209,7 @@ def inverse_root(factor: Factor, *, overwrite: bool = False) -> Array:
         root = lower if overwrite else lower.copy(order="K")
         for lane in range(lower.shape[0]):
             lapack.CALLS.invert_lower(root[lane])
-            _clear_upper(root[lane])
+            clear_upper(root[lane])
         return root
     if factor.root is not None:
         return factor.root
@@ -252,13 +225,15 @@ def inverse(factor: Factor, *, overwrite: bool = False) -> Array:
     """
     if not is_numpy(factor.lower):
         root = inverse_root(factor)
-        return device.squared(root) if device.can_tell(root) else transpose(root) @ root
+        return (
+            device_factor.squared(root) if device_factor.is_torch(root) else transpose(root) @ root
+        )
     result = factor.lower if overwrite else factor.lower.copy(order="K")
     for lane in range(result.shape[0]):
         lapack.CALLS.invert_lower(result[lane])
         # A^-1 = M' M, computed in place in the lower triangle.
         lapack.CALLS.square_lower(result[lane])
-        _mirror(result[lane])
+        mirror_lower(result[lane])
     return result
 
 
@@ -282,151 +257,9 @@ def inverses(
         _assemble(matrix, diagonal, scale, flat[place : place + count, :])
         place += count
     whole = xp.reshape(flat, (lanes, n, n))
-    if device.can_tell(whole) and device.is_hopeful():  # nobody comes back to the matrices
-        halves = device.factorise(whole, overwrite=True)
-        return device.squared(halves.root), halves.log_det, halves.failed
+    # Where failures are only flagged, the matrices are not needed again.
+    if device_factor.is_torch(whole) and device_factor.defers_failures():
+        halves = device_factor.factorise(whole, overwrite=True)
+        return device_factor.squared(halves.root), halves.log_det, halves.failed
     factor = cholesky(whole)
     return inverse(factor), log_determinant(factor), factor.failed
-
-
-def subtract_outer(matrix: Array, vector: Array) -> Array:
-    """Return `A - v v'` for matrices `(b, n, n)` and vectors `(b, n)`, reusing the matrices."""
-    if is_numpy(matrix):
-        for lane in range(matrix.shape[0]):
-            target, own = _fortran_view(matrix[lane]), np.ascontiguousarray(vector[lane])
-            lapack.CALLS.subtract_outer(own, own, target)
-        return matrix
-    return minus_product(matrix, vector[:, :, None], vector[:, None, :])
-
-
-def subtract_symmetric(matrix: Array, left: Array, right: Array) -> Array:
-    """Return `A - (v w' + w v') / 2` for vectors `(b, n)`, reusing the symmetric matrices."""
-    if is_numpy(matrix):
-        half = 0.5 * left
-        for lane in range(matrix.shape[0]):
-            target = _fortran_view(matrix[lane])
-            v, w = np.ascontiguousarray(half[lane]), np.ascontiguousarray(right[lane])
-            lapack.CALLS.subtract_outer(v, w, target)
-            lapack.CALLS.subtract_outer(w, v, target)
-        return matrix
-    xp = namespace(matrix)
-    both = xp.stack([0.5 * left, 0.5 * right], axis=2)
-    return minus_product(matrix, both, xp.stack([right, left], axis=1))
-
-
-def weighted_square(matrix: Array, weights: Array) -> Array:
-    """Return `A diag(w) A` for symmetric matrices `(b, n, n)` and weights `(b, n)` of either sign.
-
-    On the processor the columns of each sign are one symmetric product: together half the work of a
-    product of matrices.
-    """
-    if not is_numpy(matrix):
-        return (matrix * weights[:, None, :]) @ matrix
-    product = _fortran_lanes(matrix.shape)
-    for lane, (A, w) in enumerate(zip(matrix, weights, strict=True)):
-        target, A = product[lane], _fortran_view(A)
-        above = w > 0.0
-        if above.any():
-            lapack.CALLS.add_square(_scaled_columns(A, w, above), target, overwrite=True)
-        else:
-            target[...] = 0.0
-        if not above.all():
-            lapack.CALLS.subtract_square(_scaled_columns(A, -w, ~above), target)
-        _mirror(target)
-    return product
-
-
-def _scaled_columns(matrix: Host, squares: Host, chosen: NDArray[np.bool_]) -> Host:
-    """Return some columns times the roots of their weights, in LAPACK's order."""
-    # The matrix is symmetric in memory of either order: rows are gathered, which is contiguous.
-    rows = matrix.T[chosen]
-    rows *= np.sqrt(squares[chosen])[:, None]
-    return rows.T
-
-
-def subtract_scaled(matrix: Array, other: Array, scale: Array) -> Array:
-    """Return `A - B * scale` elementwise on a device, reusing the memory of `A`."""
-    if device.can_tell(matrix):
-        return device.minus_scaled(matrix, other, scale)
-    return matrix - other * scale
-
-
-def times_vector(matrix: Array, vector: Array) -> Array:
-    """Return `A v` for matrices `(b, n, n)` and one vector `(n,)`, or one for each, `(b, n)`."""
-    return matrix @ vector if vector.ndim == 1 else (matrix @ vector[:, :, None])[:, :, 0]
-
-
-def along(left: Array, right: Array) -> Array:
-    """Return `left'right` of each lane, `(b,)`, for vectors `(b, n)` and `(n,)` or `(b, n)`."""
-    return left @ right if right.ndim == 1 else namespace(left).sum(left * right, axis=1)
-
-
-def times_lower(matrix: Array, lower: Array) -> Array:
-    """Return `M L` for matrices `(b, n, n)` and one lower triangular `L`, `(n, n)`.
-
-    On a device there may be one for each, `(b, n, n)`.
-    """
-    if is_numpy(matrix):
-        product, lower = _fortran_lanes(matrix.shape), np.asfortranarray(lower)
-        product[...] = matrix
-        for lane in range(matrix.shape[0]):
-            lapack.CALLS.multiply_lower(product[lane], lower)
-        return product
-    return device.times_lower(matrix, lower) if device.can_tell(matrix) else matrix @ lower
-
-
-def subtract_gram(matrix: Array, half: Array) -> Array:
-    """Return `A - P P'` for batches `(b, n, n)`, reusing the memory of `A`."""
-    if is_numpy(matrix):
-        half = in_lapack_order(half)
-        for lane in range(matrix.shape[0]):
-            target = _fortran_view(matrix[lane])
-            lapack.CALLS.subtract_square(half[lane], target)
-            _mirror(target)
-        return matrix
-    return minus_product(matrix, half, transpose(half))
-
-
-def minus_product(matrix: Array, left: Array, right: Array) -> Array:
-    """Return `A - left right` on a device, in one pass and in place where the library can."""
-    if device.can_tell(matrix):
-        return device.minus_product(matrix, left, right)
-    return matrix - left @ right
-
-
-def contraction(left: Array, right: Array) -> Array:
-    """Return `sum_ij left_ij right_ij` of each lane, `(b,)`; `right` is `(n, n)`.
-
-    Both in LAPACK order for speed. On a device `right` may be `(b, n, n)`.
-    """
-    if is_numpy(left):
-        return np.array([np.vdot(lane.T, right.T) for lane in left])
-    return namespace(left).sum(left * right, axis=(1, 2))
-
-
-def _fortran_view(matrix: Host) -> Host:
-    """Return a symmetric matrix in the Fortran order that BLAS updates in place."""
-    return matrix if matrix.flags.f_contiguous else matrix.T
-
-
-UPPER = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
-
-
-def _clear_upper(matrix: Host) -> None:
-    """Zero what is above the diagonal of one matrix."""
-    n = matrix.shape[0]
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        matrix[start:stop, stop:] = 0.0
-        block = matrix[start:stop, start:stop]
-        np.copyto(block, 0.0, where=UPPER[: stop - start, : stop - start])
-
-
-def _mirror(matrix: Host) -> None:
-    """Copy the lower triangle of one matrix onto its upper one, in blocks that stay in cache."""
-    n = matrix.shape[0]
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
-        block = matrix[start:stop, start:stop]
-        np.copyto(block, block.T, where=UPPER[: stop - start, : stop - start])

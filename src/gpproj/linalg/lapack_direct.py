@@ -16,7 +16,7 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from gpproj.linalg.arrays import Host
 from gpproj.linalg.lapack_wrapped import DOUBLE, LEAF, leading_dimension
@@ -28,22 +28,14 @@ _ZERO, _ONE, _MINUS = (ctypes.byref(ctypes.c_double(value)) for value in (0.0, 1
 
 LAPACK = {"dpotrf": "cidii", "dpotrs": "ciididii", "dtrtri": "ccidii", "dlauum": "cidii"}
 BLAS = {"dtrmm": "cccciiddidi", "dsyrk": "cciiddiddi", "dger": "iiddididi"}
-"""What the pointers that a function takes point to: characters, integers of C, doubles."""
+"""Types behind the pointers that a function takes: characters, integers of C, doubles."""
 
 _KINDS = {"c": r"char", "i": r"int", "d": r"(?:double|__pyx_t_\w+cython_(?:blas|lapack)_d)"}
-"""How Cython writes them; SciPy has a name of its own for a double, `d`."""
+"""Names of these types in Cython; SciPy has a name of its own for a double, `d`."""
 
 
-class Functions(NamedTuple):
-    """The functions by their addresses; all their arguments are pointers."""
-
-    dpotrf: Callable[..., None]
-    dpotrs: Callable[..., None]
-    dtrtri: Callable[..., None]
-    dlauum: Callable[..., None]
-    dtrmm: Callable[..., None]
-    dsyrk: Callable[..., None]
-    dger: Callable[..., None]
+Functions: TypeAlias = dict[str, Callable[..., None]]
+"""Functions by name, called by their addresses; all their arguments are pointers."""
 
 
 def exported_functions(blas: Any, lapack: Any) -> Functions | None:
@@ -56,7 +48,7 @@ def exported_functions(blas: Any, lapack: Any) -> Functions | None:
             if function is None:
                 return None
             found[name] = function
-    return Functions(**found)
+    return found
 
 
 def _function(capsule: Any, kinds: str) -> Callable[..., None] | None:
@@ -90,7 +82,7 @@ def has_signature(text: str, kinds: str) -> bool:
 
 @cache
 def _integer(value: int) -> Any:
-    """Return a pointer to a number that nobody writes to: sizes come again and again."""
+    """Return a pointer to a number that is never written: the same sizes recur."""
     return ctypes.byref(ctypes.c_int(value))
 
 
@@ -100,18 +92,13 @@ def _matrix(matrix: Host) -> tuple[int, int]:
 
 
 class Direct:
-    """The calls of `lapack.Calls` by address."""
+    """The calls of `Wrapped` by address."""
 
     def __init__(self, functions: Functions) -> None:
-        (
-            self._dpotrf,
-            self._dpotrs,
-            self._dtrtri,
-            self._dlauum,
-            self._dtrmm,
-            self._dsyrk,
-            self._dger,
-        ) = functions
+        self._dpotrf, self._dpotrs = functions["dpotrf"], functions["dpotrs"]
+        self._dtrtri, self._dlauum = functions["dtrtri"], functions["dlauum"]
+        self._dtrmm, self._dsyrk = functions["dtrmm"], functions["dsyrk"]
+        self._dger = functions["dger"]
 
     def factorise(self, matrix: Host) -> bool:
         """Overwrite the lower triangle of `A` with its Cholesky factor."""

@@ -45,17 +45,17 @@ def _bring_back(result: Any, matrix: Host) -> None:
 
 
 class Wrapped:
-    """The calls of `lapack.Calls` by the wrappers, which do not take empty matrices."""
+    """The calls by the wrappers, which do not take empty matrices."""
 
     def factorise(self, matrix: Host) -> bool:
-        """Overwrite the lower triangle of `A` with its Cholesky factor."""
+        """Overwrite the lower triangle of `A` with its Cholesky factor; say if that succeeded."""
         _check(matrix)
         result, info = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
         _bring_back(result, matrix)
         return bool(info == 0)
 
     def solve_factored(self, lower: Host, right: Host) -> None:
-        """Overwrite `right` with `A^-1 right`."""
+        """Overwrite `right` with `A^-1 right`, given the lower factor of `A`."""
         _check(lower, right)
         if right.size:
             _bring_back(lapack.dpotrs(lower, right, lower=1, overwrite_b=1)[0], right)
@@ -96,7 +96,7 @@ class Wrapped:
         self._add_square(half, matrix, -1.0, 1.0)
 
     def add_square(self, half: Host, matrix: Host, *, overwrite: bool = False) -> None:
-        """Add `P P'` to the lower triangle of `C`, or write it there."""
+        """Add `P P'` to the lower triangle of `C`, or write it there whatever stood in it."""
         self._add_square(half, matrix, 1.0, 0.0 if overwrite else 1.0)
 
     def _add_square(self, half: Host, matrix: Host, factor: float, kept: float) -> None:
@@ -106,7 +106,7 @@ class Wrapped:
             _bring_back(result, matrix)
 
     def subtract_outer(self, left: Host, right: Host, matrix: Host) -> None:
-        """Subtract `v w'` from a square matrix."""
+        """Subtract `v w'` from a square matrix; the vectors are contiguous."""
         _check(matrix)
         if matrix.size:
             _bring_back(blas.dger(-1.0, left, right, a=matrix, overwrite_a=1), matrix)

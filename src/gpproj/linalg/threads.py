@@ -1,4 +1,4 @@
-"""BLAS threads: held to one wherever lanes or workers already fill the cores."""
+"""BLAS threads, limited to one wherever lanes or workers already fill the cores."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from threadpoolctl import ThreadpoolController
 @cache
 def _controller() -> ThreadpoolController:
     # Finding the loaded libraries takes milliseconds; they do not change once SciPy is imported.
-    import scipy.linalg  # noqa: F401  (loads the BLAS that is to be held)
+    import scipy.linalg  # noqa: F401  (loads the BLAS that is to be limited)
 
     return ThreadpoolController()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold every BLAS library to one thread inside the block.
+    """Limit every BLAS library to one thread inside the block.
 
     At n = 150 one evaluation takes 3 ms with one thread, and 60 to 570 ms with two on a busy
     two-core machine.

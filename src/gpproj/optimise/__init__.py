@@ -19,6 +19,6 @@ memory live on the host, wherever the objective computes.
 """
 
 from gpproj.optimise.lockstep import Objective, advance, begin, minimise
-from gpproj.optimise.state import Outcome, State, joined
+from gpproj.optimise.state import Outcome, State, concatenate_states
 
-__all__ = ["Objective", "Outcome", "State", "advance", "begin", "joined", "minimise"]
+__all__ = ["Objective", "Outcome", "State", "advance", "begin", "concatenate_states", "minimise"]

@@ -1,4 +1,4 @@
-"""Where a lane goes next inside its box."""
+"""The line that a lane follows next inside its box."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpproj.optimise.memory import Floats, Integers, Memory, inner, latest_places
-from gpproj.optimise.model import held_step, model_of, newton_step
+from gpproj.optimise.model import constrained_step, model_of, newton_step
 
 # Parameters are logarithms: one is a factor of e. No coordinate is sent further at the first
 # trial of a line, as longer leaps often land on a plateau; the line search may still go on.
@@ -16,8 +16,8 @@ REACH = 1.0
 RECENT = 3
 
 
-class Place(NamedTuple):
-    """Where lanes stand; every field is `(a, p)`."""
+class Point(NamedTuple):
+    """The present points of lanes; every field is `(a, p)`."""
 
     x: Floats
     gradient: Floats
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Straight lines from where lanes stand."""
+    """Straight lines from the present points of lanes."""
 
     target: Floats
     """`(a, p)`: the point at step one, in the box to the last bit."""
@@ -43,19 +43,21 @@ class Line(NamedTuple):
             field[rows] = new
 
 
-def steepness(place: Place) -> Floats:
+def projected_gradient_norm(point: Point) -> Floats:
     """Return the largest coordinate of the projected gradient, `|clip(x - g) - x|_inf`; `(a,)`.
 
     >>> zero, one = np.zeros((1, 2)), np.ones((1, 2))
-    >>> steepness(Place(zero, np.array([[3.0, -0.5]]), lower=zero, upper=one))
+    >>> projected_gradient_norm(Point(zero, np.array([[3.0, -0.5]]), lower=zero, upper=one))
     array([0.5])
     """
-    move = into_box(place.x - place.gradient, place.lower, place.upper) - place.x
+    move = into_box(point.x - point.gradient, point.lower, point.upper) - point.x
     result: Floats = np.max(np.abs(move), axis=-1, initial=0.0)
     return result
 
 
-def line_downhill(place: Place, memory: Memory, rows: Integers, desk: Floats | None = None) -> Line:
+def quasi_newton_line(
+    point: Point, memory: Memory, rows: Integers, workspace: Floats | None = None
+) -> Line:
     """Return lines towards the minimisers of the lanes' models in their boxes.
 
     Coordinates at a bound that the gradient pushes outwards stay. The others take a Newton step;
@@ -65,16 +67,16 @@ def line_downhill(place: Place, memory: Memory, rows: Integers, desk: Floats | N
 
     Parameters
     ----------
-    place : Place
+    point : Point
     memory : Memory
     rows : (a,) integers
         The rows of the memory that belong to the lanes.
-    desk : array, optional
-        As for `model_of`.
+    workspace : array, optional
+        Work space, see `model_of`.
     """
-    x, gradient, lower, upper = place
+    x, gradient, lower, upper = point
     pinned = ((x <= lower) & (gradient >= 0.0)) | ((x >= upper) & (gradient <= 0.0))
-    model = model_of(memory, rows, gradient, ~pinned, desk)
+    model = model_of(memory, rows, gradient, ~pinned, workspace)
     step = newton_step(model)
     farthest = np.max(np.abs(step), axis=-1, initial=REACH)
     step *= (REACH / farthest)[:, None]
@@ -84,7 +86,7 @@ def line_downhill(place: Place, memory: Memory, rows: Integers, desk: Floats | N
     bent = reached.any(axis=-1)
     if bent.any():
         whole = model.take(bent).filled(memory.steps.shape[1])
-        step = held_step(whole, (target - x)[bent], reached[bent])
+        step = constrained_step(whole, (target - x)[bent], reached[bent])
         others = into_box(x[bent] + step, lower[bent], upper[bent])
         target[bent] = np.where(reached[bent], target[bent], others)
     # also where a singular or overflown model left NaN
@@ -93,10 +95,10 @@ def line_downhill(place: Place, memory: Memory, rows: Integers, desk: Floats | N
         length = np.sqrt(inner(model.gradient, model.gradient))[uphill, None]
         step = -model.gradient[uphill] / np.maximum(1.0, length)
         target[uphill] = into_box(x[uphill] + step, lower[uphill], upper[uphill])
-    return _line(place, target)
+    return _line(point, target)
 
 
-def line_afar(place: Place, memory: Memory, rows: Integers) -> Line:
+def probing_line(point: Point, memory: Memory, rows: Integers) -> Line:
     """Return lines that send every coordinate as far downhill as its own curvature allows.
 
     A log likelihood is flat in the logarithm of a relevance near zero: gradient and curvature
@@ -106,7 +108,7 @@ def line_afar(place: Place, memory: Memory, rows: Integers) -> Line:
 
     Parameters
     ----------
-    place : Place
+    point : Point
     memory : Memory
     rows : (a,) integers
         The rows of the memory that belong to the lanes.
@@ -116,10 +118,10 @@ def line_afar(place: Place, memory: Memory, rows: Integers) -> Line:
     held = np.isfinite(memory.floors[rows, places])
     lengths = np.where(held, np.sqrt(inner(steps, steps)), np.inf)
     curvature = np.max(np.abs(changes) / lengths[..., None], axis=0)
-    size = np.abs(place.gradient)
+    size = np.abs(point.gradient)
     distance = size / np.maximum(np.maximum(curvature, size / REACH), np.finfo(np.float64).tiny)
-    wish = place.x - np.sign(place.gradient) * distance
-    return _line(place, into_box(wish, place.lower, place.upper))
+    wish = point.x - np.sign(point.gradient) * distance
+    return _line(point, into_box(wish, point.lower, point.upper))
 
 
 def into_box(x: Floats, lower: Floats, upper: Floats) -> Floats:
@@ -128,10 +130,10 @@ def into_box(x: Floats, lower: Floats, upper: Floats) -> Floats:
     return result
 
 
-def _line(place: Place, target: Floats) -> Line:
-    direction = target - place.x
-    room = np.where(direction > 0.0, place.upper, place.lower) - place.x
+def _line(point: Point, target: Floats) -> Line:
+    direction = target - point.x
+    room = np.where(direction > 0.0, point.upper, point.lower) - point.x
     with np.errstate(invalid="ignore"):  # 0 / 0 at a bound, which fmax passes over
         used = np.fmax.reduce(direction / room, axis=-1, initial=np.finfo(np.float64).tiny)
     longest = np.maximum(1.0, 1.0 / used)
-    return Line(target, direction, inner(place.gradient, direction), longest)
+    return Line(target, direction, inner(point.gradient, direction), longest)

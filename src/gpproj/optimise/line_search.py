@@ -18,7 +18,7 @@ LAST_TRIAL = 20
 
 
 class Search(NamedTuple):
-    """Where the line searches stand; every field is `(a,)`, one entry per lane."""
+    """The state of the line searches; every field is `(a,)`, one entry per lane."""
 
     step: Floats
     """Step of the next trial."""
@@ -86,7 +86,7 @@ def judge(search: Search, value: Floats, slope: Floats) -> tuple[Flags, Flags, S
     ----------
     search : Search
     value, slope : (a,) arrays
-        Of the objective at `search.step`; a value of infinity marks an infeasible point.
+        Value and slope of the objective at `search.step`; infinity marks an infeasible point.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def judge(search: Search, value: Floats, slope: Floats) -> tuple[Flags, Flags, S
     failed : (a,) flags
         Lines to be given up.
     search : Search
-        Of the lanes that are neither, with their next step.
+        The searches of the lanes that are neither, with their next step.
     """
     step = search.step
     decreased = value <= search.value + SUFFICIENT_DECREASE * step * search.slope

@@ -1,4 +1,4 @@
-"""All lanes walk at once: each round is one call of the objective with one point per lane."""
+"""All lanes advance at once: each round is one call of the objective with one point per lane."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpproj.execute import check_stop
-from gpproj.optimise.direction import Line, Place, into_box, line_afar, line_downhill, steepness
+from gpproj.optimise.direction import (
+    Line,
+    Point,
+    into_box,
+    probing_line,
+    projected_gradient_norm,
+    quasi_newton_line,
+)
 from gpproj.optimise.line_search import Search, judge, open_search
 from gpproj.optimise.memory import Floats, Integers, empty_memory, forget, inner, remember
 from gpproj.optimise.state import (
@@ -105,9 +112,11 @@ def begin(
     if memory < 1:
         raise ValueError(f"memory must be at least 1 pair, got {memory!r}")
     lanes = np.arange(x.shape[0])
-    value, gradient = _ask(objective, x, lanes)
+    check_stop()
+    found = objective(x, lanes) if lanes.size else (np.empty(0), np.empty_like(x))
+    value, gradient = _checked(x, *found)
     feasible = np.isfinite(value)
-    flat = steepness(Place(x, np.where(feasible[:, None], gradient, 0.0), low, high))
+    flat = projected_gradient_norm(Point(x, np.where(feasible[:, None], gradient, 0.0), low, high))
     return State(
         lanes=lanes,
         x=x,
@@ -147,18 +156,19 @@ def advance(objective: Objective, state: State, iterations: int | Integers) -> S
     line = Line(*(np.zeros_like(field) for field in (state.x, state.x, state.value, state.value)))
     search = Search(*(np.zeros_like(state.value) for _ in Search._fields))
     under_way = np.zeros_like(state.finished)
-    desk = np.empty((2, state.memory.steps.size))
+    workspace = np.empty((2, state.memory.steps.size))
     while True:
         rows = np.flatnonzero(~state.finished & (state.iterations < limit))
         fresh = rows[~under_way[rows]]
         if fresh.size:
-            _set_out(state, fresh, line, search, desk)
+            _begin_lines(state, fresh, line, search, workspace)
             rows = rows[~state.finished[rows]]
         if not rows.size:
             return state
         here = search.take(rows)
-        trial = _point(state, rows, line, here.step)
-        value, gradient = _ask(objective, trial, state.lanes[rows])
+        trial = _trial_points(state, rows, line, here.step)
+        check_stop()
+        value, gradient = _checked(trial, *objective(trial, state.lanes[rows]))
         state.evaluations[rows] += 1
         feasible = np.isfinite(value)[:, None]
         slope = inner(np.where(feasible, gradient, 0.0), line.direction[rows])
@@ -168,20 +178,26 @@ def advance(objective: Objective, state: State, iterations: int | Integers) -> S
         if trying.any():
             search.put(rows[trying], onward)
         if accepted.any():
-            _arrive(state, rows[accepted], trial[accepted], value[accepted], gradient[accepted])
+            _accept_steps(
+                state, rows[accepted], trial[accepted], value[accepted], gradient[accepted]
+            )
         if failed.any():
-            _turn_back(state, rows[failed])
+            _give_up_lines(state, rows[failed])
 
 
-def _set_out(state: State, rows: Integers, line: Line, search: Search, desk: Floats) -> None:
-    """Give the rows a line each; finish those that have converged and see nothing afar."""
+def _begin_lines(
+    state: State, rows: Integers, line: Line, search: Search, workspace: Floats
+) -> None:
+    """Give the rows a line each; finish those that have converged and have nothing to gain."""
     content = state.ending[rows] != ITERATIONS
     walking, looking = rows[~content], rows[content]
     with np.errstate(over="ignore", invalid="ignore"):
         if walking.size:
-            line.put(walking, line_downhill(state.place(walking), state.memory, walking, desk))
+            line.put(
+                walking, quasi_newton_line(state.point(walking), state.memory, walking, workspace)
+            )
         if looking.size:
-            line.put(looking, line_afar(state.place(looking), state.memory, looking))
+            line.put(looking, probing_line(state.point(looking), state.memory, looking))
     slope = line.slope[rows]
     required = np.where(content, _tolerance(state, rows), -np.inf)
     # a convex objective cannot gain more than -slope by the full step
@@ -189,7 +205,7 @@ def _set_out(state: State, rows: Integers, line: Line, search: Search, desk: Flo
     search.put(rows, open_search(state.value[rows], slope, line.longest[rows], required))
 
 
-def _point(state: State, rows: Integers, line: Line, step: Floats) -> Floats:
+def _trial_points(state: State, rows: Integers, line: Line, step: Floats) -> Floats:
     """Return the points at the given steps; at step one the target, bounds met exactly."""
     step = step[:, None]
     along = state.x[rows] + step * line.direction[rows]
@@ -197,12 +213,12 @@ def _point(state: State, rows: Integers, line: Line, step: Floats) -> Floats:
     return np.where(step == 1.0, line.target[rows], inside)
 
 
-def _arrive(state: State, rows: Integers, x: Floats, value: Floats, gradient: Floats) -> None:
-    """Move the rows, and ask whether they have converged."""
+def _accept_steps(state: State, rows: Integers, x: Floats, value: Floats, gradient: Floats) -> None:
+    """Move the rows to their accepted points, and see whether they have converged."""
     remember(state.memory, rows, x - state.x[rows], gradient - state.gradient[rows])
     still = state.value[rows] - value <= _tolerance(state, rows)
-    here = Place(x, gradient, state.lower[rows], state.upper[rows])
-    flat = steepness(here) <= state.gradient_tolerance
+    here = Point(x, gradient, state.lower[rows], state.upper[rows])
+    flat = projected_gradient_norm(here) <= state.gradient_tolerance
     state.x[rows] = x
     state.value[rows] = value
     state.gradient[rows] = gradient
@@ -210,7 +226,7 @@ def _arrive(state: State, rows: Integers, x: Floats, value: Floats, gradient: Fl
     state.ending[rows] = np.where(flat, GRADIENT, np.where(still, VALUE, ITERATIONS))
 
 
-def _turn_back(state: State, rows: Integers) -> None:
+def _give_up_lines(state: State, rows: Integers) -> None:
     """Finish the rows whose line led nowhere, unless it was their memory that misled them."""
     content = state.ending[rows] != ITERATIONS
     blank = np.isinf(state.memory.floors[rows]).all(axis=-1)
@@ -224,15 +240,12 @@ def _tolerance(state: State, rows: Integers) -> Floats:
     return state.value_tolerance * np.maximum(1.0, np.abs(state.value[rows]))
 
 
-def _ask(objective: Objective, x: Floats, lanes: Integers) -> tuple[Floats, Floats]:
-    """Return value and gradient of the objective; infinity as the value where infeasible."""
-    check_stop()
-    if not lanes.size:
-        return np.empty(0), np.empty_like(x)
-    value, gradient = (np.asarray(told, dtype=np.float64) for told in objective(x, lanes))
-    if value.shape != lanes.shape or gradient.shape != x.shape:
+def _checked(x: Floats, value: ArrayLike, gradient: ArrayLike) -> tuple[Floats, Floats]:
+    """Return value and gradient at x as arrays; the value is infinity at infeasible points."""
+    value, gradient = np.asarray(value, np.float64), np.asarray(gradient, np.float64)
+    if value.shape != x.shape[:1] or gradient.shape != x.shape:
         raise ValueError(
-            f"objective must return a value {lanes.shape} and a gradient {x.shape}, "
+            f"objective must return a value {x.shape[:1]} and a gradient {x.shape}, "
             f"got {value.shape} and {gradient.shape}"
         )
     with np.errstate(over="ignore", invalid="ignore"):

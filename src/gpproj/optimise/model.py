@@ -48,7 +48,7 @@ class Model(NamedTuple):
 
 
 def model_of(
-    memory: Memory, rows: Integers, gradient: Floats, free: Flags, desk: Floats | None = None
+    memory: Memory, rows: Integers, gradient: Floats, free: Flags, workspace: Floats | None = None
 ) -> Model:
     """Return the models of the given rows on their free coordinates.
 
@@ -63,7 +63,7 @@ def model_of(
     rows : (a,) integers
     gradient : (a, p) array
     free : (a, p) flags
-    desk : (2, m * a * p) array or larger, with m the room of the memory, optional
+    workspace : (2, m * a * p) array or larger, with m the room of the memory, optional
         Where the pairs are laid out in order. Touching the same memory round after round costs a
         third of what fresh memory costs.
     """
@@ -71,9 +71,9 @@ def model_of(
     pairs = min(max(int(memory.written[rows].max(initial=0)), 1), room)
     shape = (pairs, rows.size, parameters)
     size = pairs * rows.size * parameters
-    if desk is None:
-        desk = np.empty((2, size))
-    steps, changes = desk[0, :size].reshape(shape), desk[1, :size].reshape(shape)
+    if workspace is None:
+        workspace = np.empty((2, size))
+    steps, changes = workspace[0, :size].reshape(shape), workspace[1, :size].reshape(shape)
     places = latest_places(memory, rows, pairs)
     for laid_out, ring in ((steps, memory.steps), (changes, memory.changes)):
         # mode: with the default one NumPy goes through a buffer of its own
@@ -115,7 +115,7 @@ def newton_step(model: Model) -> Floats:
     return result * model.free
 
 
-def held_step(model: Model, move: Floats, held: Flags) -> Floats:
+def constrained_step(model: Model, move: Floats, held: Flags) -> Floats:
     """Return the minimiser of the model among the steps that equal `move` where held, `(a, p)`.
 
     Let `theta = 1 / scale`, the pairs scaled to `s'y = 1` be columns of S and Y, R be the part of

@@ -1,4 +1,4 @@
-"""What is carried forward by the lanes, and what is told about them."""
+"""The state that lanes carry forward, and the outcome that is reported about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpproj.optimise.direction import Place
+from gpproj.optimise.direction import Point
 from gpproj.optimise.memory import Flags, Floats, Integers, Memory
 
 REASONS = ("iterations", "gradient", "value", "line search", "infeasible start")
@@ -26,11 +26,11 @@ PER_LANE = (
     "ending",
     "finished",
 )
-"""What a state has one row of for every lane, beside numbers and memory."""
+"""Fields of a state that have one row for every lane, beside numbers and memory."""
 
 
 class Outcome(NamedTuple):
-    """What became of every lane."""
+    """The result of every lane."""
 
     lanes: Integers
     """`(b,)`: the numbers by which the objective was asked."""
@@ -47,13 +47,13 @@ class Outcome(NamedTuple):
     evaluations: Integers
     """`(b,)`: points at which the objective was asked."""
     reason: NDArray[np.str_]
-    """`(b,)`: why it stands there: "gradient", "value", "iterations", "line search" or
+    """`(b,)`: why it ended there: "gradient", "value", "iterations", "line search" or
     "infeasible start"."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What is carried from one `advance` to the next; made by `begin`."""
+    """The lanes between one `advance` and the next; made by `begin`."""
 
     lanes: Integers
     """`(b,)`: the numbers of the lanes among the starts."""
@@ -94,13 +94,13 @@ class State:
             raise ValueError(f"lanes must be different numbers out of {list(rows)}, got {wanted}")
         return self.take(np.array([rows[lane] for lane in wanted], dtype=np.intp))
 
-    def apart(self) -> list[State]:
+    def split(self) -> list[State]:
         """Return the state of every lane by itself, in their order; each then has the number 0."""
         first = np.zeros(1, dtype=np.intp)
         return [replace(self.take(row), lanes=first) for row in np.arange(self.lanes.size)[:, None]]
 
     def outcome(self) -> Outcome:
-        """Return what the lanes have come to so far."""
+        """Return the outcome of the lanes so far."""
         return Outcome(
             lanes=self.lanes,
             x=self.x,
@@ -112,9 +112,9 @@ class State:
             reason=np.array(REASONS)[self.ending],
         )
 
-    def place(self, rows: Integers) -> Place:
-        """Return where the given rows stand."""
-        return Place(self.x[rows], self.gradient[rows], self.lower[rows], self.upper[rows])
+    def point(self, rows: Integers) -> Point:
+        """Return the present points of the given rows."""
+        return Point(self.x[rows], self.gradient[rows], self.lower[rows], self.upper[rows])
 
     def take(self, rows: Integers) -> State:
         """Return a copy of the given rows."""
@@ -126,7 +126,7 @@ class State:
         )
 
 
-def joined(states: Sequence[State]) -> State:
+def concatenate_states(states: Sequence[State]) -> State:
     """Return states as one, for one call of `advance`; their lanes are numbered anew from 0.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpproj.plots.calibration import calibration
 from gpproj.plots.curves import error_curve, score_curve
 from gpproj.plots.folds import prediction_scatter, ranking_heatmap
 from gpproj.plots.inputs import effects, relevance_bars
@@ -14,6 +15,7 @@ __all__ = [
     "GREY",
     "ORANGE",
     "PINK",
+    "calibration",
     "effects",
     "error_curve",
     "prediction_scatter",

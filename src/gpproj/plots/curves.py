@@ -24,7 +24,7 @@ LIGHT: dict[str, Any] = {
     "linewidth": 0.8,
     "zorder": 1.5,
 }
-"""How the order that inputs entered in is drawn, where better sets were found besides."""
+"""Style of the nested order of the search, where better sets of the same size are drawn too."""
 
 IN_ORDER = "first inputs that entered"
 
@@ -43,9 +43,10 @@ SCORES = {
 def error_curve(path: SearchPath, ax: Axes | None = None) -> Axes:
     """Draw the relative error against the number of inputs.
 
-    Drawn is the best set of each size, and lightly the path itself where it loses more. Submodels
-    of the path whose optimisation did not converge are marked with a cross. The null model is the
-    line at one, the submodel on all inputs the line at zero. The table is `path.summary()`.
+    The curve is that of the best set of each size; the nested order of the path is drawn lightly
+    where it loses more. Submodels of the path whose optimisation did not converge are marked with a
+    cross. The null model is the line at one, the submodel on all inputs the line at zero. The table
+    is `path.summary()`.
 
     Parameters
     ----------
@@ -114,14 +115,21 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
         markersize=4.0,
         capsize=2.0,
     )
+    curve, _, (errors,) = bars.lines
+    curve.set_gid("submodels")
+    errors.set_gid("errors")
     level, error = reference[stat], np.nan_to_num(reference[f"{stat}_se"])
-    line = ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
-    band = ax.axhspan(level - error, level + error, color=GREY, alpha=0.15, linewidth=0.0)
+    line = ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0, gid="reference")
+    band = ax.axhspan(
+        level - error, level + error, color=GREY, alpha=0.15, linewidth=0.0, gid="reference-band"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         size = cv.suggest_size()
     at = [] if size is None else [size]
-    (mark,) = ax.plot(at, values[at], "o", color="none", markeredgecolor=ORANGE, markersize=10.0)
+    (mark,) = ax.plot(
+        at, values[at], "o", color="none", markeredgecolor=ORANGE, markersize=10.0, gid="suggested"
+    )
     if size is None:
         mark.set_marker(" ")
     else:
@@ -131,9 +139,9 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
     suggested = "no size is suggested" if size is None else f"suggested size: {size}"
     labels = ["submodels ± s.e. of the difference", "reference ± s.e.", suggested]
     handles = [bars, (band, line), mark]
-    along = cv.along_path().summary(stat)[stat].to_numpy()
-    if not np.array_equal(along, values, equal_nan=True):
-        handles += ax.plot(sizes, along, **LIGHT)
+    nested = cv.along_path().summary(stat)[stat].to_numpy()
+    if not np.array_equal(nested, values, equal_nan=True):
+        handles += ax.plot(sizes, nested, gid="nested-order", **LIGHT)
         labels.append(IN_ORDER)
     legend_above(ax, handles, labels)
     return ax

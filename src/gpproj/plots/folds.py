@@ -1,62 +1,116 @@
-"""What the folds of a validation found and predicted."""
+"""The orders that the folds of a validation found, and what they predicted."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpproj.plots.style import BLUE, GREY, name_inputs, new_axes, room_for
+from gpproj.plots.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    font_size,
+    legend_above,
+    name_inputs,
+    new_axes,
+    room_for,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from gpproj.validation import Validation
 
 
-def ranking_heatmap(cv: Validation, cumulate: bool = True, ax: Axes | None = None) -> Axes:
+def ranking_heatmap(
+    cv: Validation,
+    cumulate: bool = True,
+    ax: Axes | None = None,
+    *,
+    size: int | None = None,
+    max_sizes: int | None = None,
+    max_inputs: int | None = None,
+) -> Axes:
     """Draw in which share of the folds each input entered at each size.
 
-    Inputs are in the order of the path of all rows, then those that only folds have found. Shares
-    are written into their cells where there is room, zeros are left out. The table is
-    `cv.ranking_proportions(cumulate)`.
+    Inputs are in the order of the path of all rows, followed by those that only folds have found.
+    Shares are written into their cells where there is room, except zeros; otherwise a colour bar
+    explains them. The table is `cv.ranking_proportions(cumulate)`.
 
     Parameters
     ----------
     cv : Validation
-        With the search repeated in every fold.
+        A validation with the search repeated in every fold.
     cumulate : bool
-        Count inputs that entered at that size or before.
+        Whether inputs count that entered at that size or before.
     ax : matplotlib Axes, optional
+    size : int, optional
+        Size that a line marks: inputs of the cells to its left entered by then.
+    max_sizes, max_inputs : int, optional
+        Largest part to draw: the first sizes, and the first inputs that entered at one of them.
 
     Returns
     -------
     matplotlib Axes
     """
+    from matplotlib import colormaps
     from matplotlib.ticker import MaxNLocator
 
-    table = cv.ranking_proportions(cumulate)
+    table = ranking_part(cv.ranking_proportions(cumulate), max_sizes, max_inputs)
     sizes, names = table.index.to_numpy(), list(table.columns)
     shares = table.to_numpy().T
     width, height = max(5.0, 2.5 + 0.45 * len(sizes)), max(3.0, 1.0 + 0.25 * len(names))
     ax = new_axes(ax, width, height)
-    extent = (0.5, len(sizes) + 0.5, len(names) - 0.5, -0.5)
-    image = ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", extent=extent)
-    ax.figure.colorbar(image, ax=ax, aspect=30.0).set_label("share of the folds")
+    ax.grid(visible=False)
+    colours = colormaps["Blues"]
+    edges = np.arange(len(sizes) + 1) + 0.5, np.arange(len(names) + 1) - 0.5
+    cells = ax.pcolormesh(*edges, shares, cmap=colours, vmin=0.0, vmax=1.0, gid="cells")
+    ax.invert_yaxis()
     name_inputs(ax, "y", names)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    wide, high = room_for(ax, "x", len(sizes)), room_for(ax, "y", len(names))
+    if wide >= 20.0:
+        ax.set_xticks(sizes)
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel(f"size {'by' if cumulate else 'at'} which the input has entered")
     ax.set_ylabel("input")
-    if room_for(ax, "x", len(sizes)) >= 28.0 and room_for(ax, "y", len(names)) >= 11.0:
+    if size is not None and size <= len(sizes):
+        ax.axvline(size + 0.5, color=ORANGE, linestyle=":", gid="size")
+    if wide >= 28.0 and high >= 11.0:
+        font = min(wide / 3.5, 0.7 * high, font_size("x"))
         for row, column in np.argwhere(shares > 0.0):
             share = shares[row, column]
-            colour, text = "white" if share > 0.5 else "black", f"{share:.0%}"
-            ax.text(sizes[column], row, text, ha="center", va="center", color=colour, fontsize=8.0)
+            red, green, blue, _ = colours(share)
+            # Black on light cells and white on dark ones: the contrast is 4.5 or more on both.
+            light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+            colour = "black" if light > 0.18 else "white"
+            place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": font}
+            ax.text(sizes[column], row, f"{share:.0%}", color=colour, **place)
+    else:
+        ax.figure.colorbar(cells, ax=ax, aspect=30.0).set_label("share of the folds")
     return ax
 
 
-def prediction_scatter(cv: Validation, size: int | None = None, ax: Axes | None = None) -> Axes:
+def ranking_part(
+    shares: pd.DataFrame, max_sizes: int | None, max_inputs: int | None
+) -> pd.DataFrame:
+    """Return the first sizes of a table of ranking proportions and the inputs that have entered."""
+    part = shares.iloc[:max_sizes]
+    if max_inputs is None or part.empty:
+        return part
+    return part.loc[:, (part > 0.0).any()].iloc[:, :max_inputs]
+
+
+def prediction_scatter(
+    cv: Validation,
+    size: int | None = None,
+    ax: Axes | None = None,
+    *,
+    max_rows: int | None = None,
+) -> Axes:
     """Draw the predictions of a submodel against those of the reference, both of unseen rows.
 
     Points on the diagonal are rows where nothing is lost. The table is `cv.pointwise`.
@@ -65,8 +119,10 @@ def prediction_scatter(cv: Validation, size: int | None = None, ax: Axes | None 
     ----------
     cv : Validation
     size : int, optional
-        Of the submodel; the suggested size when left out.
+        Size of the submodel; the suggested size when left out.
     ax : matplotlib Axes, optional
+    max_rows : int, optional
+        Largest number of rows to draw: a fixed random choice of them.
 
     Returns
     -------
@@ -80,9 +136,8 @@ def prediction_scatter(cv: Validation, size: int | None = None, ax: Axes | None 
             raise ValueError("no size is suggested: give one")
     if not 0 <= size < len(cv.path):
         raise ValueError(f"size must be from 0 to {len(cv.path) - 1}, got {size}")
-    table = cv.pointwise
-    reference = table.loc[table["size"].isna(), "mean"].to_numpy()
-    submodel = table.loc[(table["size"] == size).fillna(False), "mean"].to_numpy()
+    rows = some_rows(paired_predictions(cv, size), max_rows)
+    reference, submodel = rows["reference_mean"].to_numpy(), rows["submodel_mean"].to_numpy()
     ax = new_axes(ax, width=4.5, height=4.5)
     ends = [min(reference.min(), submodel.min()), max(reference.max(), submodel.max())]
     ax.plot(ends, ends, color=GREY, linestyle="--", linewidth=1.0, label="no difference")
@@ -95,9 +150,30 @@ def prediction_scatter(cv: Validation, size: int | None = None, ax: Axes | None 
         alpha=0.6,
         markeredgewidth=0.0,
         label="rows",
+        gid="rows",
     )
     ax.set_aspect("equal")
     ax.set_xlabel("prediction, reference")
     ax.set_ylabel(f"prediction, submodel of size {size}")
-    ax.legend(frameon=False, loc="upper left")
+    legend_above(ax, *ax.get_legend_handles_labels())
     return ax
+
+
+def paired_predictions(cv: Validation, size: int) -> pd.DataFrame:
+    """Return what the reference and a submodel predicted for every row, side by side."""
+    table = cv.pointwise
+    pair = table.loc[table["size"].isna(), ["observation", "fold", "y"]].reset_index(drop=True)
+    for label, own in (
+        ("reference", table["size"].isna()),
+        ("submodel", (table["size"] == size).fillna(False)),
+    ):
+        for column in ("mean", "log_density"):
+            pair[f"{label}_{column}"] = table.loc[own, column].to_numpy()
+    return pair
+
+
+def some_rows(table: pd.DataFrame, max_rows: int | None) -> pd.DataFrame:
+    """Return all rows of a table, or a fixed random choice of them in their order."""
+    if max_rows is None or len(table) <= max_rows:
+        return table
+    return table.sample(max_rows, random_state=0).sort_index()

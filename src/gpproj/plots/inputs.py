@@ -1,4 +1,4 @@
-"""What single inputs do: measures of relevance, and effects on the prediction."""
+"""Measures of relevance of single inputs, and their effects on the prediction."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpproj.data import raw_rows
 from gpproj.dependence import FEW, has_effects
 from gpproj.dependence import effects as effect_table
+from gpproj.linalg import Host, to_host
 from gpproj.plots.style import (
     BLUE,
     COLOURS,
@@ -56,11 +57,11 @@ def relevance_bars(
         or any measures by name, for instance
         `{"ARD": ref.ard_relevance(), "leave-input-out": errors}`, with the inputs of the first.
     methods : sequence of {"ard", "kl", "variance", "permutation"}
-        Measures of a reference.
+        Measures to draw for a reference.
     top : int, optional
         Draw only so many inputs, those with the largest mean over the measures, in that order.
     random_state : int, Generator or None
-        Of the permutation measure of a reference.
+        Seed or generator of the permutation measure of a reference.
     ax : matplotlib Axes, optional
 
     Returns
@@ -110,9 +111,9 @@ def effects(
     """Draw what a submodel predicts as one input moves, averaged over training rows.
 
     Each panel has the mean and the 95 % band of the submodel, and behind them the mean of the
-    reference. All panels of a new figure share their vertical axis, so that effects can be
-    compared. The tables are `gpproj.effects(submodel, X)` and `gpproj.effects(reference, X)`, with
-    X the training rows.
+    reference; ticks along the bottom are the values of the input in the rows. All panels of a new
+    figure share their vertical axis, so that effects can be compared. The tables are
+    `gpproj.effects(submodel, X)` and `gpproj.effects(reference, X)`, with X the training rows.
 
     A submodel gives what dropped inputs explained to those of its inputs that go with them: where
     inputs are correlated, its effects differ from the reference's, and should.
@@ -120,15 +121,15 @@ def effects(
     Parameters
     ----------
     submodel : Submodel
-        With at least one input.
+        A submodel with at least one input.
     reference : Reference
-        That it was projected from.
+        The reference that it was projected from.
     inputs : sequence of str or int, optional
-        Of the submodel, one panel each; all of them when left out.
+        Inputs of the submodel to draw, one panel each; all of them when left out.
     rows : int or sequence of int
         Training rows to average over, or how many of them at most: a fixed random choice.
     points : int
-        As for `gpproj.effects`.
+        Number of values of each input, see `gpproj.effects`.
     axes : matplotlib Axes, or several of them, optional
         One for each panel.
 
@@ -137,53 +138,110 @@ def effects(
     array of matplotlib Axes
         One for each input.
     """
-    X = raw_rows(reference.training, _rows_of(reference, rows)).X
-    own = effect_table(submodel, X, inputs, points)
-    names = list(dict.fromkeys(own["input"]))
+    X = averaged_rows(reference, rows)
+    table = effects_of_both(submodel, reference, X, inputs, points)
+    names = list(dict.fromkeys(table["input"]))
     if not names:
         raise ValueError("there must be at least one input to draw the effect of")
-    whole = effect_table(reference, X, names, points) if has_effects(reference) else own.iloc[:0]
-    labels = EFFECTS if len(whole) else EFFECTS[:1]
     panels = _panels(axes, len(names))
-    drawn = []
     for ax, name in zip(panels, names, strict=True):
-        drawn.append(_draw_effect(ax, own[own["input"] == name], whole[whole["input"] == name]))
+        handles = draw_effect(ax, table[table["input"] == name], values_of(reference, X, name))
         ax.set_xlabel(shortened(name))
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
             ax.set_ylabel(f"average {reference.training.kind.effect}")
-    first = panels[0]
+    first, labels = panels[0], EFFECTS[: len(handles)]
     if axes is None:
-        above = "outside upper center"
-        first.figure.legend(drawn[0][: len(labels)], labels, frameon=False, loc=above, ncols=2)
+        first.figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=2)
     else:
-        legend_above(first, drawn[0][: len(labels)], labels)
+        legend_above(first, handles, labels)
     return panels
 
 
-def _draw_effect(ax: Axes, own: pd.DataFrame, behind: pd.DataFrame) -> list[Any]:
-    """Draw one input's curves, with markers where it has few values; return the artists."""
+def effects_of_both(
+    submodel: Submodel,
+    reference: Reference,
+    X: Any,
+    inputs: Iterable[str | int] | None,
+    points: int,
+) -> pd.DataFrame:
+    """Return `gpproj.effects` of a submodel and of its reference, told apart by a column `model`.
+
+    References whose effects are not known are left out.
+    """
+    import pandas as pd
+
+    own = effect_table(submodel, X, inputs, points).assign(model="submodel")
+    if not has_effects(reference):
+        return own
+    names = list(dict.fromkeys(own["input"]))
+    whole = effect_table(reference, X, names, points).assign(model="reference")
+    return pd.concat([own, whole], ignore_index=True)
+
+
+def draw_effect(ax: Axes, table: pd.DataFrame, values: Host) -> list[Any]:
+    """Draw the effect of one input, with markers where it has few values.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    table : DataFrame
+        The input's rows of `effects_of_both`.
+    values : array
+        The input's values in the data, drawn as ticks along the bottom.
+
+    Returns
+    -------
+    list
+        Handles of the legend, in the order of `EFFECTS`.
+    """
+    from matplotlib import rcParams
+
+    own, whole = (table[table["model"] == model] for model in ("submodel", "reference"))
     marker = "o" if len(own) <= FEW else ""
-    (line,) = ax.plot("x", "mean", "--", data=behind, color=GREY, marker=marker, markersize=4.0)
-    ends = own["x"], own["lower"], own["upper"]
-    band = ax.fill_between(*ends, color=BLUE, alpha=0.2, linewidth=0.0)
-    (curve,) = ax.plot("x", "mean", "-", data=own, color=BLUE, marker=marker, markersize=4.0)
-    return [(band, curve), line]
+    style: dict[str, Any] = {"marker": marker, "markersize": 4.0}
+    bottom = ax.get_xaxis_transform()
+    ticks = np.unique(values)
+    ax.plot(
+        ticks,
+        np.full(len(ticks), 0.02),
+        "|",
+        transform=bottom,
+        color=rcParams["xtick.color"],
+        alpha=0.5,
+        markersize=5.0,
+        gid="values",
+    )
+    (line,) = ax.plot("x", "mean", "--", data=whole, color=GREY, gid="reference", **style)
+    band = ax.fill_between(
+        own["x"], own["lower"], own["upper"], color=BLUE, alpha=0.2, linewidth=0.0
+    )
+    (curve,) = ax.plot("x", "mean", "-", data=own, color=BLUE, gid="submodels", **style)
+    return [(band, curve), line] if len(whole) else [(band, curve)]
 
 
-def _rows_of(reference: Reference, rows: int | Sequence[int]) -> NDArray[np.intp]:
-    """Return the rows to average over."""
+def averaged_rows(reference: Reference, rows: int | Sequence[int]) -> Any:
+    """Return training rows as the user gave them: those named, or a fixed choice of so many."""
+    training = reference.training
     if isinstance(rows, Sequence) or np.ndim(rows) > 0:
-        return np.asarray(rows, dtype=np.intp)
+        return raw_rows(training, np.asarray(rows, dtype=np.intp)).X
     check_count("rows", rows, 1)
-    n = reference.training.n
-    chosen = np.random.default_rng(0).choice(n, min(int(rows), n), replace=False)
-    found: NDArray[np.intp] = np.sort(chosen)
-    return found
+    count = min(int(rows), training.n)
+    chosen = np.random.default_rng(0).choice(training.n, count, replace=False)
+    return raw_rows(training, np.sort(chosen)).X
+
+
+def values_of(reference: Reference, X: Any, name: str) -> Host:
+    """Return the values of an input in rows of `averaged_rows`."""
+    training = reference.training
+    if training.named:
+        named: Host = X[name].to_numpy()
+        return named
+    return to_host(X)[:, training.feature_names.index(name)]
 
 
 def _panels(axes: Any, count: int) -> NDArray[np.object_]:
-    """Return one axes for each panel: the first of those given, or of a new figure."""
+    """Return one axes for each panel: the first ones of those given, or those of a new figure."""
     if axes is not None:
         given = np.ravel(np.asarray(axes, dtype=object))
         if given.size < count:

@@ -1,4 +1,4 @@
-"""What all plots share: colours, axes, legends, and names of inputs that do not overlap."""
+"""Colours, axes, legends and labels of inputs that do not overlap, shared by all plots."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 GREEN, PINK = "#009E73", "#CC79A7"
-"""From the palette of Okabe and Ito, told apart by every kind of colour vision."""
+"""Colours of the palette of Okabe and Ito, which every kind of colour vision tells apart."""
 COLOURS = (BLUE, ORANGE, GREEN, PINK, "#E69F00", "#56B4E9")
 
 WIDEST = 14.0
-"""Inches: what a page or a screen can show at once."""
+"""Largest width and height of a new figure in inches, which a page or a screen can show."""
 SMALLEST = 6.0
-"""Points: names in a smaller font are not read."""
+"""Smallest font size of names, in points."""
 SPACING = 1.25
-"""Of lines, in font sizes; labels that come later may still make the axes smaller."""
+"""Distance of lines of text in font sizes, with some reserve: labels that are added later may
+still make the axes smaller."""
 LONGEST = 24
-"""Characters of a name; longer ones are cut."""
+"""Most characters of a name on an axis; longer names are cut."""
+SLANT = 40.0
+"""Degrees by which names below the axis slant where there is room."""
 CHARACTER = 0.55
-"""Width of a character, in font sizes."""
+"""Average width of a character, in font sizes."""
 
 
 def new_axes(
@@ -81,7 +84,8 @@ def room_for(ax: Axes, axis: Literal["x", "y"], count: int = 1) -> float:
 def name_inputs(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
     """Label 0, 1, ... with the names of inputs: smaller where there are many, some of very many.
 
-    Names along the horizontal axis stand upright unless they fit as they are.
+    Names along the horizontal axis that do not fit as they are slant, or stand upright where they
+    are close to each other.
     """
     room = room_for(ax, axis, len(names))
     size = min(font_size(axis), max(room / SPACING, SMALLEST))
@@ -89,8 +93,14 @@ def name_inputs(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None
     shown = [shortened(name) for name in names[::every]]
     longest = max(map(len, shown), default=0)
     fits = axis == "y" or CHARACTER * size * (1 + longest) <= every * room
+    style: dict[str, Any] = {"fontsize": size}
+    if not fits:
+        slants = every * room * np.sin(np.radians(SLANT)) >= SPACING * size
+        style["rotation"] = SLANT if slants else 90.0
+        if slants:
+            style |= {"ha": "right", "rotation_mode": "anchor"}
     set_ticks = ax.set_xticks if axis == "x" else ax.set_yticks
-    set_ticks(range(0, len(names), every), shown, fontsize=size, rotation=0 if fits else 90)
+    set_ticks(range(0, len(names), every), shown, **style)
 
 
 def name_sizes(ax: Axes, names: Sequence[str]) -> None:
@@ -107,18 +117,31 @@ def name_sizes(ax: Axes, names: Sequence[str]) -> None:
     ax.set_xlabel("size of the submodel")
 
 
+def cut(name: str, longest: int) -> str:
+    """Return a name of at most `longest` characters: a longer one loses its middle.
+
+    Examples
+    --------
+    >>> cut("PctKidsBornNeverMarried", 16)
+    'PctKidsBo…arried'
+    """
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) * 2 // 5
+    return f"{name[: longest - 1 - end]}…{name[-end:]}"
+
+
 def shortened(name: str) -> str:
-    """Return a name for a label: without its middle if it is long, dollars as they are.
+    """Return a name as matplotlib can draw it on one line: cut, and with dollars as they are.
 
     Examples
     --------
     >>> shortened("PctKidsBornNeverMarriedInTheArea")
     'PctKidsBornNev…InTheArea'
     """
-    name = str(name)
-    if len(name) > LONGEST:
-        name = f"{name[: LONGEST - 10]}…{name[-9:]}"
-    return name.replace("$", r"\$")  # a pair of them would be read as a formula
+    line = cut(" ".join(str(name).split()), LONGEST)
+    drawn = (one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
+    return "".join(drawn).replace("$", r"\$")  # a pair of them would be read as a formula
 
 
 def font_size(part: Literal["x", "y", "legend"]) -> float:

@@ -14,7 +14,7 @@ from gpproj.linalg import Host, to_host
 from gpproj.prediction.mixtures import Mixture
 
 NODES = np.linspace(-6.0, 6.0, 241)
-"""Of the integral over the latent function, in standard deviations from its mean."""
+"""Nodes of the integral over the latent function, in standard deviations from its mean."""
 
 WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 
@@ -22,13 +22,13 @@ ROWS = 256
 """New rows at a time: bounds the memory."""
 
 LARGEST = 1e300
-"""Counts that are not told apart from infinity."""
+"""Counts above this are as good as infinite."""
 
 
 class _Part(NamedTuple):
     weight: float
     mean: Host
-    """Of the logarithm of the rate."""
+    """Mean of the logarithm of the rate, `(m,)`."""
     sd: Host
     likelihood: Likelihood
 
@@ -36,10 +36,10 @@ class _Part(NamedTuple):
 def interval(
     model: Mixture, X: Any, level: float = 0.95, exposure: Any = None
 ) -> tuple[Host, Host]:
-    """Return the ends of an interval that holds new targets with a given probability.
+    """Return the bounds of an interval that holds new targets with a given probability.
 
-    That of numbers is the normal one with the predicted variance, that of counts goes from one
-    quantile of their distribution to another.
+    The interval of numbers is the normal one with the predicted variance; that of counts goes from
+    one quantile of their distribution to another.
 
     Parameters
     ----------
@@ -47,8 +47,9 @@ def interval(
     X : frame or array
         New inputs, m rows.
     level : float
+        Probability of the interval.
     exposure : array `(m,)`, optional
-        Of counts.
+        What the rate of each count is multiplied by.
 
     Returns
     -------
@@ -62,20 +63,20 @@ def interval(
 
 
 def count_interval(model: Mixture, X: Any, exposure: Any, level: float) -> tuple[Host, Host]:
-    """Return the ends of the central interval of new counts, `(m,)` each.
+    """Return the bounds of the central interval of new counts, `(m,)` each.
 
     The predictive distribution is a mixture over the components and over the latent function,
 
         P(y <= k) = sum_c w_c int P(y <= k | f) N(f | m_c, v_c) df,
 
     with the integral by the trapezoidal rule. A quantile is the smallest k for which it is large
-    enough: a count, not below zero. At least `level` of the probability is between the two ends,
+    enough: a count, not below zero. At least `level` of the probability is between the two bounds,
     themselves included.
 
     Parameters
     ----------
     model : Reference or Submodel
-        Of counts.
+        A model of counts.
     X : frame or array
         New inputs, m rows.
     exposure : array `(m,)` or None
@@ -89,21 +90,18 @@ def count_interval(model: Mixture, X: Any, exposure: Any, level: float) -> tuple
     for weight, predictor, likelihood in model._components():
         mean, variance = predictor(rows)
         parts.append(_Part(weight, to_host(mean) + offset, np.sqrt(to_host(variance)), likelihood))
-    lower, upper = (_quantiles(parts, 0.5 + 0.5 * side) for side in (-level, level))
-    return lower, upper
-
-
-def _quantiles(parts: list[_Part], share: float) -> Host:
-    """Return the smallest counts k with `P(y <= k) >= share`, `(m,)`."""
-    found = []
+    bounds = []
     for start in range(0, len(parts[0].mean), ROWS):
         block = slice(start, start + ROWS)
         some = [part._replace(mean=part.mean[block], sd=part.sd[block]) for part in parts]
-        found.append(_quantile(some, share))
-    return np.concatenate(found)
+        bounds.append([_quantile(some, 0.5 + 0.5 * side) for side in (-level, level)])
+    lower, upper = np.concatenate(bounds, axis=1)
+    return lower, upper
 
 
 def _quantile(parts: list[_Part], share: float) -> Host:
+    """Return the smallest counts k with `P(y <= k) >= share`, `(m,)`."""
+
     def enough(k: Host) -> NDArray[np.bool_]:
         total = sum(part.weight * _cumulative(part, k) for part in parts)
         return (total >= share) | (k > LARGEST)

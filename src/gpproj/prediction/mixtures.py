@@ -159,9 +159,9 @@ class Predictive(ABC):
         Parameters
         ----------
         X : frame or array
-            As for `predict`.
+            New inputs, as `predict` takes them.
         exposure : array `(m,)`, optional
-            Of counts: what each rate is multiplied by; one when left out.
+            What the rate of each count is multiplied by; one when left out.
 
         Returns
         -------
@@ -177,11 +177,11 @@ class Predictive(ABC):
         Parameters
         ----------
         X : frame or array
-            As for `predict`.
+            New inputs, as `predict` takes them.
         y : array `(m,)`
-            Classes by the labels that the training data had.
+            New targets: classes by the labels that the training data had.
         exposure : array `(m,)`, optional
-            Of counts: what each rate is multiplied by; one when left out.
+            What the rate of each count is multiplied by; one when left out.
 
         Returns
         -------
@@ -192,7 +192,9 @@ class Predictive(ABC):
 class Mixture(Predictive):
     """A mixture of Gaussian processes: one for each draw or cluster of the hyperparameters.
 
-    Often it is just one. They are asked one after the other, so that they need not be held at once.
+    Often it is just one. They are evaluated one after the other, so that they need not be in memory
+    at once. A subclass whose mixture has a closed form overrides `_latent`, `_response` and
+    `_log_density`, which work on the model's scale.
     """
 
     @abstractmethod
@@ -205,20 +207,16 @@ class Mixture(Predictive):
 
     def predict(self, X: Any) -> Prediction:
         """Predict the latent function, as every `Predictive` does."""
-        X_new, scaling = self._read(X), self.columns.scaling
-        mean, variance = self._mixed(lambda one: one.predictor(X_new))
-        found = Prediction(scaling.restore_mean(mean), scaling.restore_variance(variance))
+        mean, variance = self._latent(self._read(X))
+        scaling = self.columns.scaling
+        found = (scaling.restore_mean(mean), scaling.restore_variance(variance))
         return Prediction(*(returned(part, X) for part in found))
 
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included, as every `Predictive` does."""
         X_new = self._read(X)
         offset = self._offset(exposure, int(X_new.shape[0]))
-
-        def respond(one: Component) -> Prediction:
-            return response_of(one.likelihood, one.predictor(X_new), offset)
-
-        found = self.columns.response(*self._mixed(respond))
+        found = self.columns.response(*self._response(X_new, offset))
         return Prediction(*(returned(part, X) for part in found))
 
     def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
@@ -226,22 +224,37 @@ class Mixture(Predictive):
         X_new = self._read(X)
         target = new_target(self.columns, y, int(X_new.shape[0]))
         offset = self._offset(exposure, int(X_new.shape[0]))
-        xp = namespace(target)
-        total = xp.full_like(target, -math.inf)
+        found = self._log_density(X_new, target, offset)
+        return returned(self.columns.scaling.restore_log_density(found), X)
+
+    def _latent(self, X_new: Array) -> Prediction:
+        """Return mean and variance of the latent function, `(m,)` each."""
+        return self._mixed(lambda component: component.predictor(X_new))
+
+    def _response(self, X_new: Array, offset: Host | None) -> Prediction:
+        """Return mean and variance of the target, `(m,)` each."""
+
+        def respond(component: Component) -> Prediction:
+            return response_of(component.likelihood, component.predictor(X_new), offset)
+
+        return self._mixed(respond)
+
+    def _log_density(self, X_new: Array, y: Array, offset: Host | None) -> Array:
+        """Return the log density of each target, `(m,)`."""
+        xp = namespace(y)
+        total = xp.full_like(y, -math.inf)
         for weight, predictor, likelihood in self._components():
-            own = log_density_of_response(likelihood, target, predictor(X_new), offset) + math.log(
-                weight
-            )
-            total = xp.logaddexp(total, own)
-        return returned(self.columns.scaling.restore_log_density(total), X)
+            density = log_density_of_response(likelihood, y, predictor(X_new), offset)
+            total = xp.logaddexp(total, density + math.log(weight))
+        return total
 
     def _offset(self, exposure: Any, rows: int) -> Host | None:
         """Return what is added to the latent function of new rows; None for real targets."""
         added = new_offset(self.columns, exposure, rows)
         if self.columns.kind.is_scaled:
             return None
-        own = np.zeros(rows) if added is None else to_host(added)
-        return own + self.columns.scaling.target_mean
+        log_exposure = np.zeros(rows) if added is None else to_host(added)
+        return log_exposure + self.columns.scaling.target_mean
 
     def _mixed(self, predict: Callable[[Component], Prediction]) -> Prediction:
         """Return mean and variance of the mixture.
@@ -250,15 +263,15 @@ class Mixture(Predictive):
         variance = sum_c w_c v_c + sum_c w_c d_c^2 - (sum_c w_c d_c)^2.
         """
         components = iter(self._components())
-        one = next(components)
-        first, variance = predict(one)
-        within = one.weight * variance
+        component = next(components)
+        first, variance = predict(component)
+        within = component.weight * variance
         shift = square = namespace(first).zeros_like(first)
-        for one in components:
-            mean, variance = predict(one)
-            within = within + one.weight * variance
-            shift = shift + one.weight * (mean - first)
-            square = square + one.weight * (mean - first) ** 2
+        for component in components:
+            mean, variance = predict(component)
+            within = within + component.weight * variance
+            shift = shift + component.weight * (mean - first)
+            square = square + component.weight * (mean - first) ** 2
         return Prediction(first + shift, within + square - shift**2)
 
 

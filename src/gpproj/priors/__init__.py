@@ -2,6 +2,8 @@
 
 Values are in units of the data: length-scales per standard deviation of their input, variances per
 variance of the target (that of a constant per mean square of the target, if that is larger).
+Every prior that has a name is in a file of its own: "saas", "weak", "botorch", "inverse-gamma" and
+"log-uniform".
 
 Examples
 --------
@@ -12,7 +14,7 @@ LogNormal(median=2.0, sigma=0.5)
 
 from __future__ import annotations
 
-from gpproj.priors.around import AroundReference, around_reference
+from gpproj.priors.around import AroundReference, around_reference, submodel_prior
 from gpproj.priors.bounds import (
     OBSERVATION_LIMITS,
     Bounds,
@@ -24,7 +26,9 @@ from gpproj.priors.bounds import (
     scales,
 )
 from gpproj.priors.distributions import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
-from gpproj.priors.joint import LogPrior, Prior, PriorLike, prior_of, weak
+from gpproj.priors.joint import LogPrior, Prior, PriorLike, prior_of
+from gpproj.priors.saas import SparseScales
+from gpproj.priors.weak import weak
 
 __all__ = [
     "OBSERVATION_LIMITS",
@@ -40,11 +44,13 @@ __all__ = [
     "Prior",
     "PriorLike",
     "Scales",
+    "SparseScales",
     "around_reference",
     "bounds",
     "log_units",
     "parameter_units",
     "prior_of",
     "scales",
+    "submodel_prior",
     "weak",
 ]

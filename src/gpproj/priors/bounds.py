@@ -30,11 +30,19 @@ class Scales(NamedTuple):
     """Variance of the target; one for classes and counts, whose latent scale is that of a link."""
     varying: int | None = None
     """How many inputs are not constant; all when left out."""
+    gaps: Host | None = None
+    """Smallest and largest distance between two values of each input, in units of `inputs`,
+    `(d, 2)`."""
 
     @property
     def relevant(self) -> int:
         """How many inputs can matter."""
         return len(self.inputs) if self.varying is None else self.varying
+
+    @property
+    def distances(self) -> Host:
+        """Smallest and largest distance of each input, `(d, 2)`; usual ones if not known."""
+        return np.tile([0.1, 4.0], (len(self.inputs), 1)) if self.gaps is None else self.gaps
 
 
 class Bounds(NamedTuple):
@@ -59,7 +67,17 @@ def scales(training: TrainingSet) -> Scales:
     spread = np.where(training.varying, np.std(X, axis=0), 1.0)
     count = sum(training.varying)
     offset = np.zeros_like(y) if training.offset is None else to_host(training.offset)
-    return Scales(spread, *training.kind.latent_scale(y, offset), count)
+    return Scales(spread, *training.kind.latent_scale(y, offset), count, _gaps(X / spread))
+
+
+def _gaps(X: Host) -> Host:
+    """Return the smallest and the largest distance between two values of each column, `(d, 2)`."""
+    gaps = np.ones((X.shape[1], 2))
+    for column, values in enumerate(X.T):
+        steps = np.diff(np.sort(values))
+        if np.any(steps > 0.0):
+            gaps[column] = steps[steps > 0.0].min(), steps.sum()
+    return gaps
 
 
 def log_units(names: Sequence[str], units: Scales) -> Host:

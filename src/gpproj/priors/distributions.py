@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import positive
 from gpproj.linalg import Host
@@ -22,6 +23,26 @@ class Distribution(ABC):
     @abstractmethod
     def log_ratio(self, t: Host) -> tuple[Host, Host]:
         """Return `log p(t) - max log p`, elementwise, and its derivative in t."""
+
+    def joint(self, t: Host, counted: NDArray[np.bool_]) -> tuple[Host, Host]:
+        """Return the log density of several numbers, relative to its highest value.
+
+        They are independent unless a distribution says otherwise.
+
+        Parameters
+        ----------
+        t : array `(b, k)`
+            Their logarithms.
+        counted : bool array `(b, k)`
+            Which of them there are.
+
+        Returns
+        -------
+        value : array `(b,)`
+        gradient : array `(b, k)`
+        """
+        value, gradient = self.log_ratio(t)
+        return np.where(counted, value, 0.0).sum(axis=1), np.where(counted, gradient, 0.0)
 
     def __post_init__(self) -> None:
         """Refuse parameters that are not positive."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -11,74 +11,64 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.kernels import KINDS, Kernel
+from gpproj.kernels import Kernel
 from gpproj.linalg import Host
+from gpproj.priors.botorch import botorch
 from gpproj.priors.bounds import (
-    OBSERVATION_LIMITS,
     Bounds,
     Scales,
     log_units,
     parameter_units,
 )
-from gpproj.priors.distributions import Distribution, LogNormal, LogUniform
+from gpproj.priors.distributions import Distribution, LogUniform
+from gpproj.priors.inverse_gamma import inverse_gamma
+from gpproj.priors.log_uniform import log_uniform
+from gpproj.priors.saas import SparseScales, saas
+from gpproj.priors.weak import weak
 
 PriorLike: TypeAlias = (
-    Literal["auto", "weak", "reference", "log-uniform"] | Mapping[str, Distribution] | None
+    Literal["auto", "reference", "saas", "weak", "botorch", "inverse-gamma", "log-uniform"]
+    | Mapping[str, Distribution]
+    | None
 )
 
-EXTRA_VARIANCE = LogUniform(1e-12, 1e2)
-"""Flat: the projection itself knows what the dropped inputs explained."""
+NamedPrior: TypeAlias = Mapping[str, Distribution | Sequence[Distribution]]
+"""Distributions of hyperparameters by name: one for all inputs, or one for each."""
+
+NAMED: dict[str, Callable[[Scales], NamedPrior]] = {
+    "saas": saas,
+    "weak": lambda units: weak(units.relevant),
+    "botorch": botorch,
+    "inverse-gamma": inverse_gamma,
+    "log-uniform": log_uniform,
+}
+"""Priors by name, each in its own file."""
 
 
-def weak(d: int) -> dict[str, Distribution]:
-    """Return the default prior of a model with d inputs, in units of the data.
-
-    Length-scales have the median `exp(sqrt 2) sqrt d`: squared distances grow with d, and this
-    keeps functions about as wiggly whatever d is; an input that does nothing stays near it instead
-    of wandering to infinity, while a length-scale of one costs one nat at d = 8 and two at d = 60.
-    Variances are free over several orders of magnitude. Submodels have the prior of their
-    reference, whose number of inputs is d. Their extra variance is flat in its logarithm: the
-    projection itself knows what the dropped inputs explained.
-
-    Examples
-    --------
-    >>> weak(4)["noise_variance"]
-    LogNormal(median=0.1, sigma=2.0)
-    """
-    return {
-        **{kind.name: LogNormal(kind.prior(d), kind.width) for kind in KINDS.values()},
-        "noise_variance": LogNormal(0.1, 2.0),
-        "dispersion": LogNormal(0.1, 2.0),
-        "extra_variance": EXTRA_VARIANCE,
-    }
-
-
-def log_uniform() -> dict[str, Distribution]:
-    """Return the paper's prior: flat in the logarithms, between bounds that make it proper."""
-    return {
-        **{kind.name: LogUniform(*kind.limits) for kind in KINDS.values()},
-        **{name: LogUniform(*limits) for name, limits in OBSERVATION_LIMITS.items()},
-        "extra_variance": EXTRA_VARIANCE,
-    }
-
-
-def named_prior(prior: PriorLike, d: int) -> dict[str, Distribution] | None:
+def named_prior(prior: PriorLike, units: Scales) -> NamedPrior | None:
     """Return the distribution of every hyperparameter, or say what is wrong with `prior`."""
     if prior is None:
         return None
     if isinstance(prior, str):
-        if prior not in ("weak", "log-uniform"):
-            raise ValueError(f'prior must be "weak", "log-uniform" or a mapping; got {prior!r}')
-        return weak(d) if prior == "weak" else log_uniform()
+        if prior not in NAMED:
+            raise ValueError(f"prior must be {quoted(NAMED)} or a mapping; got {prior!r}")
+        return NAMED[prior](units)
     if not isinstance(prior, Mapping):
         raise TypeError(f"prior must be a name, a mapping or None; got {type(prior).__name__}")
-    usual = weak(d)
+    usual = weak(units.relevant)
     for name, given in prior.items():
         if name not in usual:
             raise ValueError(f"prior must name {', '.join(usual)}; saw {name!r}")
         if not isinstance(given, Distribution):
             raise TypeError(f"prior[{name!r}] must be a gpproj.priors object, got {given!r}")
+        if isinstance(given, SparseScales) and name != "lengthscale":
+            raise ValueError(f"prior[{name!r}]: SparseScales is a prior of the lengthscale alone")
     return {**usual, **prior}
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names as an error shows them."""
+    return ", ".join(f'"{name}"' for name in names)
 
 
 class LogPrior(NamedTuple):
@@ -117,12 +107,12 @@ class Prior:
         mask : bool array `(b, d)`
         """
         t = parameters - self.log_units
-        always = np.ones((len(mask), 1), dtype=bool)
-        counted = np.concatenate([mask, always], axis=1)[:, self.owners]  # -1 is the last one
-        value, gradient = np.zeros_like(t), np.zeros_like(t)
+        counted = entries_of_inputs(self.owners, mask)
+        value, gradient = np.zeros(len(t)), np.empty_like(t)
         for distribution, columns in self._columns.items():
-            value[:, columns], gradient[:, columns] = distribution.log_ratio(t[:, columns])
-        return LogPrior(np.where(counted, value, 0.0).sum(axis=1), np.where(counted, gradient, 0.0))
+            part, gradient[:, columns] = distribution.joint(t[:, columns], counted[:, columns])
+            value += part
+        return LogPrior(value, gradient)
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -147,6 +137,12 @@ class Prior:
         return f"Prior({self.terms!r}, {units!r})"
 
 
+def entries_of_inputs(owners: NDArray[np.intp], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which parameters, `(b, p)`, belong to inputs that are in, or to no input at all."""
+    always = np.ones((len(mask), 1), dtype=bool)
+    return np.concatenate([mask, always], axis=1)[:, owners]  # -1 is the last one
+
+
 def _sliced(columns: list[int]) -> slice | list[int]:
     """Return neighbouring columns as a slice, which takes a quarter of the time."""
     together = slice(columns[0], columns[-1] + 1)
@@ -163,7 +159,7 @@ def prior_of(
 
     Parameters
     ----------
-    prior : {"weak", "log-uniform"}, mapping or None
+    prior : {"saas", "weak", "botorch", "inverse-gamma", "log-uniform"}, mapping or None
         None is no prior at all. A mapping gives distributions by name, in units of the data; what
         it leaves out has the weak prior.
     kernel : Kernel
@@ -172,13 +168,24 @@ def prior_of(
         Names of what follows: parameters of the likelihood, or the extra variance.
     """
     d = len(units.inputs)
-    named = named_prior(prior, units.relevant)
+    named = named_prior(prior, units)
     if named is None:
         return None
+    usual = weak(units.relevant)
+
+    def term(name: str, owner: int | None) -> Distribution:
+        given = named[name]
+        if isinstance(given, Distribution):
+            return given
+        return usual[name] if owner is None else given[owner]  # a scale of all inputs at once
+
     parameters = kernel.parameters(d)
     owners = [-1 if one.input is None else one.input for one in parameters]
     return Prior(
-        terms=(*(named[one.name] for one in parameters), *(named[name] for name in last)),
+        terms=(
+            *(term(one.name, one.input) for one in parameters),
+            *(term(name, None) for name in last),
+        ),
         log_units=np.append(np.log(parameter_units(kernel, units).units), log_units(last, units)),
         owners=np.array([*owners, *(-1 for _ in last)], dtype=np.intp),
     )

@@ -15,29 +15,32 @@ from gpproj.projection.objective import (
     check_criterion,
     check_learn,
 )
+from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.problems import LEFT
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projections import Figures, Projection, mask_of
-from gpproj.projection.protocol import AnyRunner, Effort, Projector
-from gpproj.projection.submodel import Submodel
+from gpproj.projection.protocol import CandidateFit, Effort, Projector
+from gpproj.projection.submodel import GaussianProcessSubmodel, Submodel
 
 __all__ = [
     "CRITERIA",
     "LEFT",
     "OBJECTIVES",
-    "AnyRunner",
+    "CandidateFit",
     "Criterion",
     "CriterionName",
     "Effort",
     "Family",
     "Figures",
+    "GaussianProcessSubmodel",
     "Learn",
     "LinearProjector",
     "LinearSubmodel",
     "Objective",
     "ProcessProjector",
     "Projection",
+    "ProjectionOptions",
     "Projector",
     "Submodel",
     "check_criterion",

@@ -1,103 +1,80 @@
-"""Lanes of several goals in one batch: where a device projects several references at the same time.
+"""How the lanes of losses are evaluated: by plain calls, or on a device in batches.
 
-Each of them runs in a thread of its own until it asks for evaluations (`execute.together`); what
-all of them ask is answered in as few batches as their goals allow.
+Where a device projects several references at once, each of them runs in a thread of its own until
+it needs evaluations (`execute.run_gathered`). The requests of all of them are then computed in as
+few batches as their losses allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import ask
-from gpproj.linalg import Host
-from gpproj.optimise import State, advance, begin, joined
-from gpproj.reference import Groups, go_together
+from gpproj.execute import call_gathered
+from gpproj.linalg import Host, is_numpy
+from gpproj.optimise import State, advance, concatenate_states
+from gpproj.projection.family import Family
+from gpproj.projection.loss import Loss
+from gpproj.projection.objective import Criterion
+from gpproj.reference import StackCache, Target, Targets, can_be_stacked
 
-if TYPE_CHECKING:
-    from gpproj.projection.family import Family
-    from gpproj.projection.goal import Goal
-    from gpproj.projection.objective import Criterion
 
-MEMORY = 20
-"""Of the optimiser: the curvature is uneven, and a long memory saves a tenth of the evaluations."""
+class Evaluator(NamedTuple):
+    """The functions that evaluate and minimise a loss."""
+
+    begin: Callable[[Loss, Host], State]
+    """Evaluates a start for each lane, `(b, p)`."""
+    advance: Callable[[Loss, State, int], State]
+    """Runs the lanes of a state on for some iterations."""
+    figures: Callable[[Loss, Criterion, Host], Host]
+    """Returns a criterion at the parameters of each lane, `(b,)`."""
+
+
+def evaluator_for(target: Target | Targets) -> Evaluator:
+    """Return plain functions on a processor, and those that share batches on a device."""
+    return PLAIN if is_numpy(target.X) else BATCHED
 
 
 class _Run(NamedTuple):
-    goal: Goal
+    loss: Loss
     state: State
-    iterations: NDArray[np.intp]
+    iterations: int
 
 
-class _Point(NamedTuple):
-    goal: Goal
+class _Points(NamedTuple):
+    loss: Loss
     parameters: Host
+    criterion: Criterion | None = None
 
 
-class _Figure(NamedTuple):
-    goal: Goal
-    parameters: Host
-    criterion: Criterion
+Request = TypeVar("Request", _Run, _Points)
+Answer = TypeVar("Answer")
 
 
-Question = TypeVar("Question", _Run, _Point, _Figure)
-Told = TypeVar("Told")
+def _begun(loss: Loss, requests: Sequence[_Points]) -> list[State]:
+    state = loss.begin(np.concatenate([one.parameters for one in requests]))
+    return _apart(state, [np.arange(len(one.parameters)) for one in requests])
 
 
-def begun(goal: Goal, starts: Host) -> State:
-    """Evaluate a start for each lane of a goal, `(b, p)`, together with those of other goals."""
-    state: State = ask(_begun, _Point(goal, starts))
-    return state
+def _advanced(loss: Loss, requests: Sequence[_Run]) -> list[State]:
+    states = [one.state for one in requests]
+    further = np.repeat([one.iterations for one in requests], [len(own.x) for own in states])
+    return _apart(advance(loss, concatenate_states(states), further), [own.lanes for own in states])
 
 
-def advanced(goal: Goal, state: State, iterations: NDArray[np.intp]) -> State:
-    """Run lanes on, together with those of other goals that have as far to go."""
-    moved: State = ask(_advanced, _Run(goal, state, iterations), int(iterations.max(initial=0)))
-    return moved
-
-
-def figures(goal: Goal, criterion: Criterion, parameters: Host) -> Host:
-    """Return what a criterion says of parameters of each lane, `(b,)`, likewise."""
-    found: Host = ask(_figures, _Figure(goal, parameters, criterion), criterion.name)
-    return found
-
-
-def _begun(questions: Sequence[_Point], kept: dict[str, Groups]) -> list[State]:
-    def answer(goal: Goal, own: Sequence[_Point]) -> list[State]:
-        starts = np.concatenate([one.parameters for one in own])
-        tolerance = goal.tolerance
-        state = begin(goal, starts, *goal.bounds, value_tolerance=tolerance, memory=MEMORY)
-        return _apart(state, [np.arange(len(one.parameters)) for one in own])
-
-    return _batched(questions, kept, answer)
-
-
-def _advanced(questions: Sequence[_Run], kept: dict[str, Groups]) -> list[State]:
-    def answer(goal: Goal, own: Sequence[_Run]) -> list[State]:
-        further = np.concatenate([one.iterations for one in own])
-        state = advance(goal, joined([one.state for one in own]), further)
-        return _apart(state, [one.state.lanes for one in own])
-
-    # Goals of the lanes that are left, in their order.
-    left = [one._replace(goal=one.goal.at(one.state.lanes)) for one in questions]
-    return _batched(left, kept, answer)
-
-
-def _figures(questions: Sequence[_Figure], kept: dict[str, Groups]) -> list[Host]:
-    def answer(goal: Goal, own: Sequence[_Figure]) -> list[Host]:
-        parameters = np.concatenate([one.parameters for one in own])
-        found = own[0].criterion(goal.target, goal.family.kernel, parameters, goal.masks)
-        return np.split(found, np.cumsum([len(one.parameters) for one in own])[:-1])
-
-    return _batched(questions, kept, answer)
+def _figures(loss: Loss, requests: Sequence[_Points]) -> list[Host]:
+    criterion: Any = requests[0].criterion
+    found = loss.figures(criterion, np.concatenate([one.parameters for one in requests]))
+    return np.split(found, np.cumsum([len(one.parameters) for one in requests])[:-1])
 
 
 def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
-    """Return the states of several questions, whose lanes have their own numbers again."""
+    """Return the states of several requests, with lanes that have their own numbers again."""
     ends = np.cumsum([len(own) for own in numbers])
     return [
         replace(state.take(np.arange(end - len(own), end)), lanes=own)
@@ -106,49 +83,77 @@ def _apart(state: State, numbers: Sequence[NDArray[np.intp]]) -> list[State]:
 
 
 def _batched(
-    questions: Sequence[Question],
-    kept: dict[str, Groups],
-    answer: Callable[[Goal, Sequence[Question]], Sequence[Told]],
-) -> list[Told]:
-    """Answer questions in as few batches as their goals allow."""
-    told: dict[int, Told] = {}
-    left = list(range(len(questions)))
+    answer: Callable[[Loss, Sequence[Request]], Sequence[Answer]],
+    requests: Sequence[Request],
+    cache: dict[str, StackCache],
+) -> list[Answer]:
+    """Answer requests in as few batches as their losses allow."""
+    answers: dict[int, Answer] = {}
+    left = list(range(len(requests)))
     while left:
-        first = questions[left[0]].goal
-        own = [place for place in left if place == left[0] or _alike(questions[place].goal, first)]
+        first = requests[left[0]].loss
+        own = [place for place in left if place == left[0] or _alike(requests[place].loss, first)]
         left = [place for place in left if place not in own]
-        asked = [questions[place] for place in own]
-        told |= zip(own, answer(_joined([one.goal for one in asked], kept), asked), strict=True)
-    return [told[place] for place in range(len(questions))]
+        batch = [requests[place] for place in own]
+        found = answer(_joined([one.loss for one in batch], cache), batch)
+        answers |= zip(own, found, strict=True)
+    return [answers[place] for place in range(len(requests))]
 
 
-def _alike(goal: Goal, first: Goal) -> bool:
-    """Say whether two goals go into one batch."""
+def _alike(loss: Loss, first: Loss) -> bool:
+    """Say whether two losses go into one batch."""
     return (
-        (goal.learn, goal.tolerance) == (first.learn, first.tolerance)
-        and go_together(goal.target, first.target)
-        and go_together(goal.compared_with, first.compared_with)
-        and goal.family.alike(first.family)
+        (loss.learn, loss.tolerance) == (first.learn, first.tolerance)
+        and can_be_stacked(loss.target, first.target)
+        and can_be_stacked(loss.compared_with, first.compared_with)
+        and loss.family.alike(first.family)
     )
 
 
-def _joined(goals: Sequence[Goal], kept: dict[str, Groups]) -> Goal:
-    """Return goals as one, their lanes one after the other."""
-    first = goals[0]
-    if len(goals) == 1:
+def _joined(losses: Sequence[Loss], cache: dict[str, StackCache]) -> Loss:
+    """Return losses as one, their lanes one after the other."""
+    first = losses[0]
+    if len(losses) == 1:
         return first
-    groups = kept.setdefault("groups", Groups())
-    counts = [len(one.masks) for one in goals]
-    others: list[Family] = []
-    whose = []
-    for goal in goals:
-        families, own = goal.families
-        whose.append(len(others) + own)
-        others += families
+    stacks = cache.setdefault("stacks", StackCache())
+    counts = [len(one.masks) for one in losses]
+    lane_families: list[Family] = []
+    family_of_lane = []
+    for loss in losses:
+        families, own = loss.families
+        family_of_lane.append(len(lane_families) + own)
+        lane_families += families
     return replace(
         first,
-        target=groups.of([one.target for one in goals], counts),
-        masks=np.concatenate([one.masks for one in goals]),
-        others=tuple(others),
-        whose=np.concatenate(whose),
+        target=stacks.of([one.target for one in losses], counts),
+        masks=np.concatenate([one.masks for one in losses]),
+        lane_families=tuple(lane_families),
+        family_of_lane=np.concatenate(family_of_lane),
     )
+
+
+# Requests to the same function, of the same kind, are answered together.
+_ASK_BEGIN = partial(_batched, _begun)
+_ASK_ADVANCE = partial(_batched, _advanced)
+_ASK_FIGURES = partial(_batched, _figures)
+
+
+def _begin_batched(loss: Loss, starts: Host) -> State:
+    state: State = call_gathered(_ASK_BEGIN, _Points(loss, starts))
+    return state
+
+
+def _advance_batched(loss: Loss, state: State, iterations: int) -> State:
+    # Lanes that have as far to go make the best batches. The loss is that of the lanes left.
+    run = _Run(loss.at(state.lanes), state, iterations)
+    moved: State = call_gathered(_ASK_ADVANCE, run, iterations)
+    return moved
+
+
+def _figures_batched(loss: Loss, criterion: Criterion, parameters: Host) -> Host:
+    found: Host = call_gathered(_ASK_FIGURES, _Points(loss, parameters, criterion), criterion.name)
+    return found
+
+
+PLAIN = Evaluator(Loss.begin, advance, Loss.figures)
+BATCHED = Evaluator(_begin_batched, _advance_batched, _figures_batched)

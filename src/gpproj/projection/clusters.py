@@ -14,15 +14,15 @@ from gpproj.linalg import is_numpy, room_for
 from gpproj.projection.family import Family
 from gpproj.projection.projections import Projection
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
-from gpproj.projection.submodel import Part, Submodel, parts_of, submodel_of
+from gpproj.projection.submodel import GaussianProcessSubmodel, Part, parts_of, submodel_of
 from gpproj.reference import (
+    Cluster,
     Clusters,
     Draws,
-    Share,
     TargetReference,
     Targets,
     blocks_of,
-    side_by_side,
+    stacked,
 )
 
 if TYPE_CHECKING:
@@ -37,20 +37,17 @@ def project_clusters(
     clusters: Clusters = None,
     n_jobs: int | None = 1,
     problems: tuple[str, ...] = (),
-) -> Submodel:
+) -> GaussianProcessSubmodel:
     """Return a submodel that is a mixture: every cluster of the reference's draws projected.
 
     Parameters
     ----------
-    reference : TargetReference
     projector : ProcessProjector
-        Of all draws at once.
+        The projector of all draws at once.
     integrated : Projection
         Its projection. Every cluster starts from it, among others, and none ends worse.
     positions : tuple of int
         Its inputs, in the order the user knows them.
-    clusters : int, "draws" or None
-    n_jobs : int or None
     problems : tuple of str
         What may be wrong with the projection.
     """
@@ -62,7 +59,7 @@ def project_clusters(
 class _Batch(NamedTuple):
     """Clusters that are projected together."""
 
-    shares: tuple[Share, ...]
+    components: tuple[Cluster, ...]
     targets: Targets | None
     """Side by side, on a device."""
 
@@ -75,7 +72,7 @@ def _batches(reference: TargetReference, clusters: Clusters) -> _Batches:
 
     On a device a batch that is the only one is kept for all submodels of the reference.
     """
-    draws = reference.shares(clusters)
+    draws = reference.clustered_draws(clusters)
     X = reference.target.X
     alone = reference.target.inducing is not None or blocks_of(reference.target) is not None
     if is_numpy(X) or alone or len(draws) == 1:
@@ -84,16 +81,18 @@ def _batches(reference: TargetReference, clusters: Clusters) -> _Batches:
     size = max(room_for(X) // (16 * int(X.shape[0]) ** 2), 1)
     if len(draws) > size:
         return [draws[first : first + size] for first in range(0, len(draws), size)]
-    kept = reference.kept
-    if len(draws) not in kept:
-        kept[len(draws)] = _batch(reference, draws)
-    return [kept[len(draws)]]
+    cache = reference.device_cache
+    if len(draws) not in cache:
+        cache[len(draws)] = _batch(reference, draws)
+    return [cache[len(draws)]]
 
 
 def _batch(reference: TargetReference, draws: Sequence[Draws | None]) -> _Batch:
-    shares = tuple(reference.share(one) for one in draws)
-    targets = side_by_side([share.target for share in shares]) if len(shares) > 1 else None
-    return _Batch(shares, targets)
+    components = tuple(reference.cluster_of(one) for one in draws)
+    targets = (
+        stacked([component.target for component in components]) if len(components) > 1 else None
+    )
+    return _Batch(components, targets)
 
 
 def _parts(
@@ -105,12 +104,12 @@ def _parts(
 ) -> list[tuple[Projection, Part]]:
     """Project some clusters; the matrices of their targets are let go at once, unless kept."""
     batch = clusters if isinstance(clusters, _Batch) else _batch(reference, clusters)
-    if batch.shares[0].target is reference.target:
-        found = [integrated if integrated.figures else projector.completed(integrated)]
+    if batch.components[0].target is reference.target:
+        found = [integrated if integrated.figures else projector.with_figures(integrated)]
     else:
         found = _project(reference, projector, integrated, batch)
     learn = projector.learn
-    parts = parts_of(reference.problem, batch.shares, batch.targets, found, positions, learn)
+    parts = parts_of(reference.problem, batch.components, batch.targets, found, positions, learn)
     return list(zip(found, parts, strict=True))
 
 
@@ -120,29 +119,31 @@ def _project(
     mask = integrated.active
     if not mask.any():
         projector = projector.without_inputs
-    families = tuple(_own_family(reference, projector.family, share) for share in batch.shares)
+    families = tuple(
+        _own_family(reference, projector.family, component) for component in batch.components
+    )
     own = [
-        replace(projector, target=share.target, family=family)
-        for share, family in zip(batch.shares, families, strict=True)
+        replace(projector, target=component.target, family=family)
+        for component, family in zip(batch.components, families, strict=True)
     ]
     starts = [_starts(family, integrated) for family in families]
     if batch.targets is not None:
         together = replace(projector, target=batch.targets, families=families)
-        found = together.solve([mask] * len(own), starts)
+        found = together.solve(starts)
     else:
-        found = [one.solve([mask], [at])[0] for one, at in zip(own, starts, strict=True)]
+        found = [one.solve([at])[0] for one, at in zip(own, starts, strict=True)]
     return [
-        one.completed(end)._replace(inputs=integrated.inputs)
+        one.with_figures(end)._replace(inputs=integrated.inputs)
         for one, end in zip(own, found, strict=True)
     ]
 
 
-def _own_family(reference: TargetReference, family: Family, share: Share) -> Family:
+def _own_family(reference: TargetReference, family: Family, component: Cluster) -> Family:
     """Return the family around a cluster's own values, where its submodels have such a kernel."""
     d = reference.training.d
     if family.known is None or reference.structure.structure(d) != family.kernel.structure(d):
         return family
-    return replace(family, known=reference.problem.halves(share.known)[0])
+    return replace(family, known=reference.problem.halves(component.known)[0])
 
 
 def _starts(family: Family, integrated: Projection) -> Starts:
@@ -152,5 +153,5 @@ def _starts(family: Family, integrated: Projection) -> Starts:
     if family.known is None:
         return usual_starts(family, mask).plus(here)
     # With all inputs that it uses the cluster itself is a submodel.
-    shares = (0.2,) if np.any(family.used & ~mask) else (0.2, 0.0)
-    return reference_starts(family, mask, shares).plus(here)
+    components = (0.2,) if np.any(family.used & ~mask) else (0.2, 0.0)
+    return reference_starts(family, mask, components).plus(here)

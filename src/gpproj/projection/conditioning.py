@@ -19,10 +19,10 @@ from gpproj.projection.dense import Conditioned as Lanewise
 from gpproj.projection.dense import conditioned
 from gpproj.projection.objective import Objective
 from gpproj.projection.projections import Projection
-from gpproj.reference import LeftOut, Target, Targets
+from gpproj.reference import LeaveOneOut, Target, Targets
 
 
-def conditioning_rows(problem: Problem, target: Target, learn: Objective) -> Target | LeftOut:
+def conditioning_rows(problem: Problem, target: Target, learn: Objective) -> Target | LeaveOneOut:
     """Return the rows that a submodel is conditioned on.
 
     Where single rows were predicted to learn it, rows that are equal in all inputs are one, and
@@ -52,12 +52,9 @@ def condition_on_data(
     Parameters
     ----------
     problem : Problem
-        The reference's.
-    likelihood : Likelihood
-        Of the cluster.
-    target : Target
-        Likewise.
-    kernel : Kernel
+        The problem of the reference.
+    likelihood, target : Likelihood, Target
+        Those of the cluster.
     parameters : array `(p,)`
         Log parameters of the kernel, then the log extra variance.
     active : bool array `(d,)`
@@ -92,15 +89,15 @@ def submodel_prior(
     extra = float(np.exp(parameters[-1]))
     smooth = kernel.evaluate(parameters[None, :-1], target.X, active[None, :])
     K = smooth.value[0, :, :]
-    twins = problem.twins if learn.rows else None
-    if twins is None:
+    repeats = problem.repeats if learn.rows else None
+    if repeats is None:
         return DensePrior(with_diagonal(K, extra + target.nugget))
-    together = twins.label[:, None] == twins.label[None, :]
+    together = repeats.label[:, None] == repeats.label[None, :]
     return DensePrior(with_diagonal(K + like(extra * together, K), target.nugget))
 
 
 def conditioned_together(
-    problem: Problem, targets: Targets, projections: Sequence[Projection], learn: Objective
+    targets: Targets, projections: Sequence[Projection], learn: Objective
 ) -> tuple[Array, Lanewise]:
     """Condition submodels of Gaussian targets, each on the sites of its own, in one batch.
 
@@ -109,25 +106,24 @@ def conditioned_together(
     array `(n, d)`, Conditioned
         The rows they are conditioned on, and what predictions are made of.
     """
-    held = targets.left_out if learn.rows else targets
-    X = held.X
+    rows = targets.left_out if learn.rows else targets
+    X = rows.X
     parameters = like(np.stack([one.parameters for one in projections]), X)
     masks = namespace(X).asarray(np.stack([one.active for one in projections]), device=X.device)
-    return X, conditioned(held.group.each, projections[0].kernel, parameters, masks)
+    return X, conditioned(rows.stack.arrays, projections[0].kernel, parameters, masks)
 
 
-def _sites(rows: Target | LeftOut) -> Sites:
+def _sites(rows: Target | LeaveOneOut) -> Sites:
     return Sites(to_host(rows.site_precision), to_host(rows.site_shift))
 
 
-def _given_sites(prior: Prior, rows: Target | LeftOut) -> Conditioned:
+def _given_sites(prior: Prior, rows: Target | LeaveOneOut) -> Conditioned:
     """Condition a prior on sites that are known."""
     sites = _sites(rows)
     given = prior.given(sites)
     if given is None:
         raise np.linalg.LinAlgError("the covariance of a submodel is not positive definite")
-    made = given.precision.predicting(given.coefficients)
-    return Conditioned(*made, np.nan, sites, given.marginals)
+    return Conditioned(*given.predictor(), np.nan, sites, given.marginals)
 
 
 def condition_prior(problem: Problem, likelihood: Likelihood, prior: Prior) -> Conditioned:

@@ -22,7 +22,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.divergence import gaussian_kl
 from gpproj.kernels import Evaluation, Kernel, Mask
@@ -30,17 +29,15 @@ from gpproj.linalg import (
     Array,
     Factor,
     Host,
-    along,
     cholesky,
     contraction,
     exponential,
-    hopeful,
     in_row_order,
     inverse,
     inverse_root,
     inverses,
-    is_hopeful,
     is_numpy,
+    lane_dot,
     like,
     log_determinant,
     minus_product,
@@ -49,82 +46,28 @@ from gpproj.linalg import (
     subtract_gram,
     subtract_outer,
     subtract_scaled,
-    there,
     times_lower,
     times_vector,
     to_host,
     transpose,
 )
 from gpproj.projection.leave_one_out import leave_one_out, predicted
+from gpproj.projection.on_device import Work, on_device
 from gpproj.projection.values import Derivative, Value
-from gpproj.reference import Held, Lanes, LeftOut, LeftOutLanes, Target, Targets
-
-RECORDED = 2**27
-"""Numbers in the covariances of batches that are worth recording on a device: with more, or with a
-quarter of what it has room for, it is busy enough."""
+from gpproj.reference import AnyTarget, LeaveOneOut, StackedLeaveOneOut, StackedTargets, Target
 
 
-def posterior_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return E and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, _value)
-
-
-def posterior_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the slope of E in the relevance of every input, in or out, `(b, d)`."""
-    return _slopes(_divergence, target, kernel, parameters, mask)
-
-
-def negative_evidence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return -2 log evidence of the submodel, up to a constant, and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, _evidence_value)
-
-
-def evidence_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return its slope in the relevance of every input, in or out, `(b, d)`."""
-    return _slopes(_evidence, target, kernel, parameters, mask)
-
-
-def left_out_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return the divergence between leave-one-out predictions and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, _left_out_gradient)
-
-
-def left_out_slopes(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return its slope in the relevance of every input, in or out, `(b, d)`."""
-    return _slopes(leave_one_out, target, kernel, parameters, mask)
-
-
-def loo_divergence(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the divergence between leave-one-out predictions alone, `(b,)`."""
-    return _numbers(target, kernel, parameters, mask, _left_out_number)
-
-
-def left_out_means(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+def left_out_means(target: LeaveOneOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the means that every row is predicted with from the others, `(b, u)`."""
     return to_host(predicted(target, *_prior(target, kernel, parameters, mask)).mean)
 
 
-def projection_error(target: Held, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the predictive divergence by which submodels are compared, `(b,)`.
+def _predictive_divergence(target: One, kernel: Kernel, parameters: Array, mask: Array) -> Array:
+    """Return the predictive divergences by which submodels are compared, `(b, 1)`.
 
     delta = KL( N(mu, Sigma) || N(mu', Sigma') ),
     mu' = K_smooth b,   Sigma' = K - K_smooth R K_smooth
     """
-    return _numbers(target, kernel, parameters, mask, _errors)
-
-
-def _numbers(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
-    """Return the one number that some work has for every lane, `(b,)`."""
-    numbers, plain = np.empty(parameters.shape[0]), is_numpy(target.X)
-    for batch in _batches(target, parameters):
-        lanes = target.at(batch), kernel, parameters[batch], mask[batch]
-        told = work(*lanes) if plain else _on_device(*lanes, work)
-        numbers[batch] = told[:, 0]
-    return numbers
-
-
-def _errors(target: One, kernel: Kernel, parameters: Array, mask: Array) -> Array:
-    """Return the predictive divergences, `(b, 1)`."""
     smooth, diagonal = _prior(target, kernel, parameters, mask)
     sites = _conditioned(target, smooth, diagonal)
     mean = (smooth.value @ sites.coefficients[:, :, None])[:, :, 0]
@@ -166,16 +109,13 @@ def _conditioned(target: Rows, smooth: Evaluation, diagonal: Array) -> Condition
     return Conditioned(target.site_root * z[:, :, 0], root, factor.failed)
 
 
-One: TypeAlias = Target | Lanes
+One: TypeAlias = Target | StackedTargets
 """Arrays of the target: of all lanes, or with one row for each lane."""
 
-Rows: TypeAlias = One | LeftOut | LeftOutLanes
-"""The same of anything that has rows and sites."""
+Rows: TypeAlias = One | LeaveOneOut | StackedLeaveOneOut
+"""Arrays of anything that has rows and sites, in the same two forms."""
 
 Differentiate: TypeAlias = Callable[[Any, Evaluation, Array], Derivative]
-
-Work: TypeAlias = Callable[[Any, Kernel, Array, Array], Array]
-"""From parameters and masks, beside the target's arrays, to numbers of every lane."""
 
 
 def _divergence(target: One, smooth: Evaluation, diagonal: Array) -> Derivative:
@@ -207,7 +147,7 @@ def _divergence_on_device(target: One, smooth: Evaluation, diagonal: Array) -> D
     G = subtract_scaled(G, B_inverse, target.site_scale)
     xp = namespace(G)
     G = minus_product(G, xp.stack([a, b], axis=2), xp.stack([a, -b], axis=1))
-    value = trace + log_det + target.constant - (site_log_det + along(z, target.site_target))
+    value = trace + log_det + target.constant - (site_log_det + lane_dot(z, target.site_target))
     return Derivative(value, G, failed | also)
 
 
@@ -218,7 +158,7 @@ def _pulled(target: One, K_inverse: Array) -> tuple[Array, Array, Array]:
     """
     P = times_lower(K_inverse, target.root)
     a = times_vector(K_inverse, target.latent_mean)
-    trace = contraction(P, target.root) + along(a, target.latent_mean)
+    trace = contraction(P, target.root) + lane_dot(a, target.latent_mean)
     return trace, a, subtract_gram(K_inverse, P)
 
 
@@ -228,7 +168,7 @@ def _evidence(target: One, smooth: Evaluation, diagonal: Array) -> Derivative:
     log_det = log_determinant(factor)
     B_inverse = inverse(factor, overwrite=True)
     z = times_vector(B_inverse, target.site_target)
-    value = log_det + along(z, target.site_target)
+    value = log_det + lane_dot(z, target.site_target)
     B_inverse *= target.site_scale
     return Derivative(value, subtract_outer(B_inverse, target.site_root * z), factor.failed)
 
@@ -246,24 +186,33 @@ def _site_factor(target: Rows, smooth: Evaluation, diagonal: Array) -> Factor:
     return cholesky(smooth.value, 1.0 + diagonal * target.site_precision, target.site_scale)
 
 
-def _batches(target: Held, parameters: Host) -> Iterator[slice]:
+def _batches(target: AnyTarget, parameters: Host) -> Iterator[slice]:
     # One matrix at a time stays in the processor's cache; on a device the batch is the point.
     lanes, n = parameters.shape[0], int(target.X.shape[-2])
     size = 1 if is_numpy(target.X) else max(room_for(target.X) // n**2, 1)
     return (slice(start, start + size) for start in range(0, lanes, size))
 
 
-def _evaluate(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Value:
-    """Pull the derivative of an objective in K back onto the parameters, batch by batch."""
+def _evaluate(work: Work, target: AnyTarget, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
+    """Return value and gradient of an objective, computed batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
-    plain = is_numpy(target.X)
+    on_processor = is_numpy(target.X)
     for batch in _batches(target, parameters):
         own = target.at(batch), kernel, parameters[batch], mask[batch]
-        told = work(*own) if plain else _on_device(*own, work)
-        value[batch], gradient[batch] = told[:, 0], told[:, 1:]
+        numbers = work(*own) if on_processor else on_device(work, *own)
+        value[batch], gradient[batch] = numbers[:, 0], numbers[:, 1:]
     gradient[~np.isfinite(value)] = 0.0
     return Value(value, gradient)
+
+
+def _figures(work: Work, target: AnyTarget, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the one number that some work computes for every lane, `(b,)`."""
+    figures, on_processor = np.empty(parameters.shape[0]), is_numpy(target.X)
+    for batch in _batches(target, parameters):
+        own = target.at(batch), kernel, parameters[batch], mask[batch]
+        figures[batch] = (work(*own) if on_processor else on_device(work, *own))[:, 0]
+    return figures
 
 
 def _slopes(
@@ -275,7 +224,7 @@ def _slopes(
     return to_host(smooth.slopes(in_row_order(found.G)))
 
 
-def _left_out_number(target: Any, kernel: Kernel, parameters: Array, mask: Array) -> Array:
+def _left_out_figure(target: Any, kernel: Kernel, parameters: Array, mask: Array) -> Array:
     """Return the divergence between leave-one-out predictions, `(b, 1)`."""
     found = predicted(target, *_prior(target, kernel, parameters, mask))
     return _infinite(found.failed, found.compared.value)[:, None]
@@ -294,41 +243,22 @@ def _differentiated(
     return xp.concat([value[:, None], slopes, trace[:, None]], axis=1)
 
 
-_value = partial(_differentiated, _divergence)
-_evidence_value = partial(_differentiated, _evidence)
-_left_out_gradient = partial(_differentiated, leave_one_out)
+# What objectives and criteria call: functions of target, kernel, parameters `(b, p)` and masks
+# `(b, d)`. They are partial functions, not wrappers: an evaluation is the innermost loop of all.
 
+left_out_divergence = partial(_evaluate, partial(_differentiated, leave_one_out))
+"""The divergence between leave-one-out predictions and its gradient."""
+posterior_divergence = partial(_evaluate, partial(_differentiated, _divergence))
+"""E and its gradient."""
+negative_evidence = partial(_evaluate, partial(_differentiated, _evidence))
+"""-2 log evidence of the submodel, up to a constant, and its gradient."""
 
-def _on_device(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
-    """Return what some work on a device says of every lane, infinity first where it failed.
+left_out_slopes = partial(_slopes, leave_one_out)
+posterior_slopes = partial(_slopes, _divergence)
+evidence_slopes = partial(_slopes, _evidence)
+"""Slopes of the three objectives in the relevance of every input, in or out, `(b, d)`."""
 
-    There is one transfer to it and one back, and lanes whose covariance cannot be factorised as it
-    stands are done again with more patience.
-    """
-    if not isinstance(target, Targets):
-        target.prepare()
-    with hopeful():
-        told = _recorded(target, kernel, parameters, mask, work)
-    failed = np.flatnonzero(~np.isfinite(told[:, 0]))
-    if failed.size:
-        again = target.at(failed)
-        told[failed] = _recorded(again, kernel, parameters[failed], mask[failed], work)
-    return told
-
-
-def _recorded(target: Held, kernel: Kernel, parameters: Host, mask: Mask, work: Work) -> Host:
-    """Return the same, recorded where that pays."""
-    X = target.X
-    inputs: list[NDArray[Any]] = [parameters, mask]
-    if isinstance(target, Targets):
-        inputs.append(target.owner)
-
-    def whole(theta: Array, own: Array, *owner: Array) -> Array:
-        held = target.take(*owner) if isinstance(target, Targets) else target
-        return work(held, kernel, theta, own)
-
-    numbers = parameters.shape[0] * int(X.shape[-2]) ** 2
-    large = numbers > min(RECORDED, room_for(X) // 4)
-    if large or not is_hopeful():
-        return to_host(whole(*there(X, inputs)))
-    return target.replays.run((work, kernel), whole, X, *inputs)
+loo_divergence = partial(_figures, _left_out_figure)
+"""The divergence between leave-one-out predictions alone, `(b,)`."""
+projection_error = partial(_figures, _predictive_divergence)
+"""The predictive divergence by which the paper compares submodels, `(b,)`."""

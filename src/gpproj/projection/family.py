@@ -20,11 +20,10 @@ from gpproj.priors import (
     Prior,
     PriorLike,
     Scales,
-    around_reference,
     bounds,
     parameter_units,
-    prior_of,
     scales,
+    submodel_prior,
 )
 from gpproj.reference import TargetReference, values_for
 
@@ -44,7 +43,7 @@ class Family:
     kernel : Kernel
         The structure.
     units : Scales
-        Of the training data.
+        Scales of the training data.
     nugget : float
         The common nugget, a variance.
     signal : float
@@ -56,8 +55,8 @@ class Family:
         None for the null model.
     used : bool array `(d,)`
         Inputs that the reference uses, with these values.
-    prior : {"weak", "reference", "log-uniform"}, mapping or None
-        Of the parameters; None for the paper's projection.
+    prior : {"weak", "reference", "botorch", "inverse-gamma", "log-uniform"}, mapping or None
+        The prior of the parameters; None for the paper's projection.
     """
 
     kernel: Kernel
@@ -85,11 +84,7 @@ class Family:
     @cached_property
     def log_prior(self) -> Prior | AroundReference | None:
         """The log prior of a parameter vector."""
-        named: PriorLike = "weak" if self.prior == "reference" else self.prior
-        found = prior_of(named, self.kernel, self.units, ("extra_variance",))
-        if self.prior != "reference" or found is None:
-            return found
-        return around_reference(found, self.known)
+        return submodel_prior(self.prior, self.kernel, self.units, self.known)
 
     def alike(self, other: Family) -> bool:
         """Say whether both have the same structure and prior, and units that differ by rounding.
@@ -144,6 +139,13 @@ class Family:
     def _parameter_units(self) -> ParameterUnits:
         return parameter_units(self.kernel, self.units)
 
+    @property
+    def known_scales(self) -> Host:
+        """Logarithms of the shortest known length-scale of every input, `(d,)`."""
+        assert self.known is not None  # every reference has values for submodels
+        scales = [self.known[self.owner[:-1] == j] for j in range(len(self.units.inputs))]
+        return np.array([float(np.min(own, initial=np.inf)) for own in scales])
+
     @cached_property
     def owner(self) -> NDArray[np.intp]:
         """The input that each parameter belongs to, -1 for none, `(p,)`."""
@@ -158,10 +160,8 @@ def family_of(
 
     Parameters
     ----------
-    reference : TargetReference
     kernel : Kernel, optional
         Another structure.
-    prior : {"weak", "reference", "log-uniform"}, mapping or None
     """
     training = reference.training
     if kernel is not None:

@@ -27,7 +27,7 @@ ROUNDING = 1e-14
 HALVINGS = 60
 
 DAMPING = 1e-13
-"""Of Newton steps, as a fraction of the mean curvature: weights may underflow."""
+"""Damping of Newton steps, as a fraction of the mean curvature: weights may underflow."""
 
 BLOCK = 4_000_000
 """Numbers held at a time."""
@@ -43,7 +43,7 @@ class Fit(NamedTuple):
     converged: NDArray[np.bool_]
     """`(s,)`."""
     iterations: int
-    """Of the draw that took most."""
+    """Iterations of the draw that took most."""
 
 
 def irls(link: Link, basis: Host, aim: Aim, start: Host) -> Fit:
@@ -54,13 +54,12 @@ def irls(link: Link, basis: Host, aim: Aim, start: Host) -> Fit:
 
     Parameters
     ----------
-    link : Link
     basis : array `(n, r)`
         Orthonormal; linear predictors move along it from where they start.
     aim : Aim
         Linear predictors of the reference, `(s, n)`.
     start : array `(s, n)`
-        Of the submodel.
+        Linear predictors of the submodel.
     """
     eta = start.copy()
     value = mean_divergence(link, aim, eta)
@@ -90,7 +89,6 @@ def best_start(link: Link, basis: Host, offset: Host, aim: Aim, missing: Host) -
 
     Parameters
     ----------
-    link : Link
     basis : array `(n, r)`
         Constants are in its space.
     offset : array `(n,)`
@@ -107,9 +105,9 @@ def best_start(link: Link, basis: Host, offset: Host, aim: Aim, missing: Host) -
         own[some] += damped_solve(curvature, right[:, :, None])[:, :, 0] @ basis.T
         mean = np.average(aim.eta[some] - offset, axis=1, weights=weights)
         level[some] = offset + mean[:, None]
-    tried = [own, level]
-    values = np.stack([mean_divergence(link, aim, eta) for eta in tried])
-    best: Host = np.stack(tried)[np.argmin(values, axis=0), np.arange(len(missing))]
+    starts = [own, level]
+    values = np.stack([mean_divergence(link, aim, eta) for eta in starts])
+    best: Host = np.stack(starts)[np.argmin(values, axis=0), np.arange(len(missing))]
     return best
 
 
@@ -203,15 +201,14 @@ def one_step_errors(
 
     Parameters
     ----------
-    link : Link
     basis : array `(n, r)`
-        Of the submodel that is left, at its optimum.
+        Basis of the submodel that inputs are added to.
     directions : sequence of arrays `(n, q)`
         What each candidate adds to the basis, orthonormal to it.
     aim : Aim
         Linear predictors of the reference, `(s, n)`.
     eta : array `(s, n)`
-        Of that submodel.
+        Linear predictors of that submodel, at its optimum.
     parent : array `(s,)`
         Divergence of that submodel: none of its candidates is worse.
 

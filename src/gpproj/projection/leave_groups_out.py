@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from gpproj.inference.features import EvidenceSums, Features, Rows, evidence_sums
 from gpproj.linalg import Array, Blocks, namespace, subtract_symmetric, times_vector, transpose
-from gpproj.projection.compared import Compared, compared
-from gpproj.reference import LeftOut, LeftOutLanes
+from gpproj.projection.values import Compared, compared
+from gpproj.reference import LeaveOneOut, StackedLeaveOneOut
 
 
 class Groups:
@@ -28,14 +28,14 @@ class Groups:
 
     Parameters
     ----------
-    target : LeftOut
+    target : LeaveOneOut
         With groups.
     within : list of arrays `(b, g, s, s)`
         Q, the blocks of B^-1.
     z : array `(b, u)`
     """
 
-    def __init__(self, target: LeftOut, within: list[Array], z: Array) -> None:
+    def __init__(self, target: LeaveOneOut, within: list[Array], z: Array) -> None:
         assert target.blocks is not None  # whoever comes here has seen them
         self._target, self._blocks = target, target.blocks
         xp = namespace(z)
@@ -70,7 +70,7 @@ def times_blocks(blocks: Blocks, W: list[Array], matrices: Array) -> Array:
 
 
 def dense_derivative(
-    target: LeftOut | LeftOutLanes, B_inverse: Array, z: Array, groups: Groups
+    target: LeaveOneOut | StackedLeaveOneOut, B_inverse: Array, z: Array, groups: Groups
 ) -> Array:
     """Return dE/dK of whole matrices, `(b, u, u)`."""
     assert target.blocks is not None
@@ -80,7 +80,7 @@ def dense_derivative(
     return G * target.site_scale
 
 
-class GroupsLeftOutDivergence:
+class LeaveGroupsOutDivergence:
     """E through inducing points, and its derivative in K row by row.
 
     The matrices are those of `sparse_leave_one_out`; Phi is kept whole, as groups may have their
@@ -94,7 +94,7 @@ class GroupsLeftOutDivergence:
         diag(G) = x alpha - P^2 diag(W) / tau + 2 P rs(U * Y) - rs(Y C * Y).
     """
 
-    def __init__(self, target: LeftOut, features: Features, extra: Array) -> None:
+    def __init__(self, target: LeaveOneOut, features: Features, extra: Array) -> None:
         assert target.blocks is not None  # whoever comes here has seen them
         xp, blocks = namespace(target.X), list(features.blocks())
         Phi = xp.concat([rows.Phi for rows in blocks], axis=1)

@@ -36,10 +36,9 @@ from gpproj.linalg import (
     times_vector,
     weighted_square,
 )
-from gpproj.projection.compared import Compared, compared
 from gpproj.projection.leave_groups_out import Groups, dense_derivative
-from gpproj.projection.values import Derivative
-from gpproj.reference import LeftOut, LeftOutLanes
+from gpproj.projection.values import Compared, Derivative, compared
+from gpproj.reference import LeaveOneOut, StackedLeaveOneOut
 
 
 class Predicted(NamedTuple):
@@ -58,7 +57,9 @@ class Predicted(NamedTuple):
     """`(b,)`."""
 
 
-def predicted(target: LeftOut | LeftOutLanes, smooth: Evaluation, diagonal: Array) -> Predicted:
+def predicted(
+    target: LeaveOneOut | StackedLeaveOneOut, smooth: Evaluation, diagonal: Array
+) -> Predicted:
     """Predict every row from the others; parameters as for `leave_one_out`."""
     xp, tau = namespace(smooth.value), target.site_precision
     stretch = 1.0 + diagonal * tau
@@ -79,13 +80,12 @@ def predicted(target: LeftOut | LeftOutLanes, smooth: Evaluation, diagonal: Arra
 
 
 def leave_one_out(
-    target: LeftOut | LeftOutLanes, smooth: Evaluation, diagonal: Array
+    target: LeaveOneOut | StackedLeaveOneOut, smooth: Evaluation, diagonal: Array
 ) -> Derivative:
     """Return E and its derivative in K.
 
     Parameters
     ----------
-    target : LeftOut or LeftOutLanes
     smooth : Evaluation
         K_smooth.
     diagonal : array `(b, 1)`

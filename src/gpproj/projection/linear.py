@@ -14,14 +14,14 @@ of the draw itself: all inputs give the draw back, whatever their number and how
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from gpproj.kernels import Kernel
 from gpproj.linalg import Host, to_host
 from gpproj.projection.irls import best_start, irls
+from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import LinearDraws, LinearPredictive, LinearReference
 
@@ -32,24 +32,25 @@ USUAL: dict[str, Any] = {"learn": "loo", "prior": "auto", "clusters": "draws"}
 """Values of options, beside None, that ask for nothing else than what is done."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LinearSubmodel(LinearPredictive, Submodel):
     """A linear model on some of the inputs that predicts as the reference does, draw by draw.
 
-    Made by `gpproj.project` and by searches, not by hand. `weights`, `intercept`, `noise_draws` and
-    all predictions are in the user's units. `noise_variance` is the mean of the projected noise
-    variances: the reference's, and what the dropped inputs explained on top.
+    `weights`, `intercept`, `noise_draws` and all predictions are in the user's units.
+    `noise_variance` is the mean of the projected noise variances: the reference's, and what the
+    dropped inputs explained on top. `posterior_kl` is the same as `projection_error`: the
+    projection of a linear model minimises it directly.
     """
 
-    linear: LinearDraws = field(kw_only=True)
+    linear: LinearDraws
     """The projected draws, on the model's scale."""
-    errors: Host = field(kw_only=True)
-    """Projection error of every draw, per observation, `(s,)`; `projection_error` is their mean.
-
-    `posterior_kl` is the same: the projection of a linear model minimises it directly.
-    """
-    extra: float = field(kw_only=True)
+    errors: Host
+    """Projection error of every draw, per observation, `(s,)`; `projection_error` is their mean."""
+    extra: float
     """Mean growth of the noise variance on the model's scale; NaN for classes and counts."""
+    loo_divergence: float = np.nan
+    """Not known for linear submodels."""
 
     @property
     def extra_variance(self) -> float:
@@ -60,11 +61,6 @@ class LinearSubmodel(LinearPredictive, Submodel):
         if self.linear.noise is None:
             raise AttributeError(f"the family {self.family!r} has no extra variance")
         return self._variance_unit * self.extra
-
-    @property
-    def kernel(self) -> Kernel:
-        """Not known: an AttributeError."""
-        raise AttributeError("a linear submodel has no kernel; it has weights and an intercept")
 
     @property
     def clusters(self) -> int:
@@ -81,11 +77,9 @@ class LinearSubmodel(LinearPredictive, Submodel):
     def _positions(self) -> list[int]:
         return list(self.columns.positions(self.inputs))
 
-    def __repr__(self) -> str:
-        """Name the inputs and what was lost."""
-        named = ", ".join(self.inputs) if self.inputs else "no inputs"
-        warning = "" if self.converged else ", not converged"
-        return f"LinearSubmodel({named}; projection error={self.projection_error:.4g}{warning})"
+    @property
+    def _loss_text(self) -> str:
+        return f"projection error={self.projection_error:.4g}"
 
 
 class Basis(NamedTuple):
@@ -135,13 +129,11 @@ def project_draws(reference: LinearReference, positions: tuple[int, ...]) -> Lin
     error = float(linear.weights @ errors)
     return LinearSubmodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
-        loo_divergence=np.nan,
         posterior_kl=error,
         projection_error=error,
         converged=converged,
         evaluations=iterations,
         data_columns=reference.training.columns,
-        parts=(),
         linear=LinearDraws(
             linear.family,
             linear.slopes[:, chosen] + moved[:, 1:],
@@ -160,15 +152,10 @@ def gaussian_error(misfit: Host, noise: Host) -> Host:
     return found
 
 
-def refuse_options(**given: Any) -> None:
-    """Refuse options that have no meaning for linear references.
-
-    Parameters
-    ----------
-    **given
-        Options by name, as the user gave them or left them.
-    """
-    for name, value in given.items():
+def refuse_options(options: ProjectionOptions) -> None:
+    """Refuse options that have no meaning for linear references."""
+    for name in ("learn", "criterion", "prior", "kernel", "clusters"):
+        value = getattr(options, name)
         if value is None or (isinstance(value, str) and value == USUAL.get(name)):
             continue
         raise ValueError(

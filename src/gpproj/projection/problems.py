@@ -45,8 +45,6 @@ def problems_of(
 
     Parameters
     ----------
-    projector : ProcessProjector
-    found : Projection
     null_error : float, optional
         Error of the null model, which is learned where it is needed when left out.
     alone : bool

@@ -13,76 +13,59 @@ from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host, to_host
-from gpproj.priors import PriorLike
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import family_of, null_family
-from gpproj.projection.goal import LOOSE
+from gpproj.projection.loss import LOOSE
+from gpproj.projection.multistart import MultiStartFit
 from gpproj.projection.objective import CRITERIA, OBJECTIVES, check_criterion, check_learn
+from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.problems import problems_of, problems_of_reference
 from gpproj.projection.projections import Figures, Projection
 from gpproj.projection.protocol import Effort
-from gpproj.projection.runners import Runner
 from gpproj.projection.solver import BRIEF, MAX_ITERATIONS, Solver
-from gpproj.projection.starts import (
-    Starts,
-    fast_starts,
-    few_starts,
-    from_known,
-    reference_starts,
-    usual_starts,
-)
-from gpproj.projection.submodel import Submodel
+from gpproj.projection.starts import Starts, few_starts, usual_starts
+from gpproj.projection.submodel import GaussianProcessSubmodel
 from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
 
 SMALL = 5
-"""Inputs of a submodel up to which a candidate is polished from every start."""
+"""Inputs of a submodel up to which a candidate is refined from every start."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProcessProjector(Solver):
-    """Projects a reference that has a target onto Gaussian processes; a `Projector`.
-
-    Parameters as for `Solver`.
-    """
+    """Projects a reference that has a target onto Gaussian processes; a `Projector`."""
 
     effort: ClassVar[Effort | None] = None
 
     @classmethod
-    def made_for(
-        cls,
-        reference: TargetReference,
-        learn: str = "loo",
-        criterion: Any = None,
-        prior: PriorLike = "auto",
-        kernel: Kernel | None = None,
-    ) -> ProcessProjector:
-        """Return the projector of a reference; parameters as for `projector_of`."""
-        objective = check_learn(learn)
-        named: Any = objective.prior if isinstance(prior, str) and prior == "auto" else prior
+    def made_for(cls, reference: TargetReference, options: ProjectionOptions) -> ProcessProjector:
+        """Return the projector of a reference."""
+        learn, prior = check_learn(options.learn), options.prior
+        chosen: Any = learn.prior if isinstance(prior, str) and prior == "auto" else prior
         return cls(
             target=reference.target,
-            family=family_of(reference, kernel, named),
-            learn=objective,
-            criterion=check_criterion(criterion, objective),
+            family=family_of(reference, options.kernel, chosen),
+            learn=learn,
+            criterion=check_criterion(options.criterion, learn),
         )
 
     def of(self, reference: Reference) -> ProcessProjector:
         """Return the same projector of a reference of other data."""
-        return ProcessProjector.made_for(
-            cast(TargetReference, reference),
-            self.learn.name,
-            self.criterion.name,
-            self.family.prior,
-            self.family.kernel,
+        return replace(
+            self,
+            target=cast(TargetReference, reference).target,
+            family=family_of(
+                cast(TargetReference, reference), self.family.kernel, self.family.prior
+            ),
         )
 
     def at(self, reference: Reference) -> ProcessProjector:
-        """Return the same projector of the same reference, that lives somewhere else."""
+        """Return the same projector of the same reference on another device."""
         return replace(self, target=cast(TargetReference, reference).target)
 
     @property
     def identity(self) -> str:
-        """What submodels are and how they are learned, in words: equal for equal projectors."""
+        """Family, objective and criterion in words."""
         return repr((self.family.identity, self.learn.name, self.criterion.name))
 
     @property
@@ -125,7 +108,7 @@ class ProcessProjector(Solver):
         """Return the null model."""
         empty = np.zeros(self.d, dtype=bool)
         projector = self.without_inputs
-        return projector.solve([empty], [usual_starts(projector.family, empty)])[0]
+        return projector.solve([usual_starts(projector.family, empty)])[0]
 
     def project(
         self,
@@ -134,66 +117,22 @@ class ProcessProjector(Solver):
         *,
         check: bool = False,
     ) -> list[Projection]:
-        """Return the submodels on several sets of inputs, from every start that there is.
-
-        Parameters
-        ----------
-        sets : sequence of bool arrays `(d,)`
-            Inputs that may be used; constant ones are not.
-        known : sequence of Projection
-            Of other sets: where they stand is a start, and those on fewer inputs are not beaten by
-            what is returned.
-        check : bool
-            Check the optima by starts all over the box, at more than twice the price.
-        """
+        """Return the submodels on several sets of inputs, from every start that there is."""
         masks = [mask & self.family.varying for mask in sets]
         some = [mask for mask in masks if mask.any()]
-        starts = [self.every_start(mask, known) for mask in some]
-        runners = self._halved(starts)
+        fits = self.run(
+            MAX_ITERATIONS,
+            self._successive_halving([self.every_start(mask, known) for mask in some]),
+        )
         if check:
-            runners = self.checked(self.run(MAX_ITERATIONS, runners), some)
-        found = iter(self.end(runners, some))
-        null = None if len(some) == len(masks) else self.null()
-        ends = []
-        for asked, mask in zip(sets, masks, strict=True):
-            one = next(found) if mask.any() else null
-            assert one is not None  # which it is only where all sets have inputs
-            ends.append(self.not_worse(one._replace(inputs=asked), known))
-        return ends
-
-    def every_start(self, mask: NDArray[np.bool_], known: Sequence[Projection] = ()) -> Starts:
-        """Return all starts of a set of inputs."""
-        family = self.family
-        found = usual_starts(family, mask).plus(fast_starts(family, mask))
-        return found.plus(*(self.from_known(one, mask) for one in known if self.is_own(one)))
-
-    def short_starts(
-        self, mask: NDArray[np.bool_], known: Sequence[Projection] = (), *, near: bool = False
-    ) -> Starts:
-        """Return few starts of a set of inputs: near others that are known, and the reference's.
-
-        Parameters
-        ----------
-        mask : bool array `(d,)`
-        known : sequence of Projection
-            Of other sets. A null model tells nothing: without any other there are more starts.
-        near : bool
-            Only those near others that are known.
-        """
-        found = [self.from_known(one, mask) for one in known if self.is_own(one)]
-        if self.family.known is None or not found:
-            return few_starts(self.family, mask).plus(*found)
-        if near:
-            return found[0].plus(*found[1:])
-        return reference_starts(self.family, mask).plus(*found)
-
-    def from_known(self, known: Projection, mask: NDArray[np.bool_]) -> Starts:
-        """Return the starts that another submodel of the family gives a set of inputs."""
-        return from_known(self.family, known.parameters, known.active, mask)
-
-    def is_own(self, known: Projection) -> bool:
-        """Say whether a submodel is of this family, rather than a null model."""
-        return known.kernel == self.family.kernel
+            # Lanes that had used up their iterations get as many once more.
+            fits = self.run(MAX_ITERATIONS, self.checked(fits))
+        found = iter(self.projections(fits))
+        null = iter([self.null()] * (len(masks) - len(some)) if len(some) < len(masks) else [])
+        return [
+            self.not_worse(next(found if mask.any() else null)._replace(inputs=own), known)
+            for own, mask in zip(sets, masks, strict=True)
+        ]
 
     def not_worse(self, found: Projection, known: Iterable[Projection]) -> Projection:
         """Return what was found, or a submodel on fewer inputs where that is better.
@@ -209,31 +148,31 @@ class ProcessProjector(Solver):
         return best
 
     @cached_property
-    def loosely(self) -> ProcessProjector:
+    def loose(self) -> ProcessProjector:
         """The same projector with the tolerance of candidates, which are only compared."""
         return replace(self, tolerance=LOOSE)
 
-    def polished(self, found: Projection) -> Projection:
-        """Return a submodel that was learned as a candidate, from other starts besides.
+    def refine(self, found: Projection) -> Projection:
+        """Return a submodel that was learned as a candidate, learned from other starts besides.
 
-        From every start on few inputs, where an optimum far off is likeliest and costs most.
+        On few inputs it starts everywhere: an optimum far off is likeliest there and costs most.
         """
         mask = found.inputs & self.family.varying
-        if not mask.any() or not self.is_own(found):
+        if not mask.any() or not self.in_family(found):
             return found
-        few = int(mask.sum()) > SMALL
-        starts = few_starts(self.family, mask) if few else self.every_start(mask)
+        many = int(mask.sum()) > SMALL
+        starts = few_starts(self.family, mask) if many else self.every_start(mask)
         starts = starts.plus(Starts(found.parameters[None, :], found.active[None, :]))
-        end = self.solve([mask], [starts], BRIEF)[0]
+        end = self.solve([starts], BRIEF)[0]
         end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
         return self.not_worse(end, [found])
 
-    def hints(self, known: Projection) -> Host:
+    def entry_slopes(self, known: Projection) -> Host:
         """Return the slope of the objective in the relevance of every input, in units of the data.
 
         Zero everywhere for a null model, whose kernel lacks the component that would enter.
         """
-        if not self.is_own(known):
+        if not self.in_family(known):
             return np.zeros(self.d)
         slopes = self.learn.relevance_slopes(
             self._target, known.kernel, known.parameters[None], known.active[None]
@@ -243,17 +182,11 @@ class ProcessProjector(Solver):
 
     def known_relevance(self) -> Host:
         """Return inverse length-scales of the reference's values, in units of the data, `(d,)`."""
-        family = self.family
-        assert family.known is not None  # every reference has values for submodels
-        scales = [
-            float(np.min(family.known[family.owner[:-1] == j], initial=np.inf))
-            for j in range(self.d)
-        ]
-        found: Host = np.exp(-np.array(scales)) * family.units.inputs
+        found: Host = np.exp(-self.family.known_scales) * self.family.units.inputs
         return found
 
-    def completed(self, projection: Projection) -> Projection:
-        """Return a projection with all of its figures."""
+    def with_figures(self, projection: Projection) -> Projection:
+        """Return a projection with all of its divergences."""
         at = projection.kernel, projection.parameters[None], projection.active[None]
         posterior = OBJECTIVES["projection"].value(self._target, *at).value
         figures = {
@@ -282,23 +215,22 @@ class ProcessProjector(Solver):
         iterations: int,
         *,
         near: bool = False,
-    ) -> list[Runner]:
+    ) -> list[MultiStartFit]:
         """Begin several sets from the same known submodels, and run them a little."""
-        own = self.loosely
+        own = self.loose
         starts = [own.short_starts(mask, known, near=near) for mask in sets]
         return own.run(iterations, own.begin_at(starts))
 
-    def advance(self, runners: Sequence[Runner], iterations: int) -> list[Runner]:
-        """Run on."""
-        return self.loosely.run(iterations, runners)
+    def advance(self, fits: Sequence[MultiStartFit], iterations: int) -> list[MultiStartFit]:
+        """Run fits on for some iterations."""
+        return self.loose.run(iterations, fits)
 
-    def finish(
-        self, runners: Sequence[Runner], sets: Sequence[NDArray[np.bool_]]
-    ) -> list[Projection]:
-        """Run to convergence."""
-        return self.loosely.end(runners, sets)
+    def finish(self, fits: Sequence[MultiStartFit]) -> list[Projection]:
+        """Run fits to convergence."""
+        own = self.loose
+        return own.projections(own.run(MAX_ITERATIONS, fits))
 
-    def moved(self, known: Projection) -> Projection:
+    def refit(self, known: Projection) -> Projection:
         """Return the submodel on the inputs of one that was learned from other rows.
 
         It starts from that optimum and from the reference's own values.
@@ -306,14 +238,13 @@ class ProcessProjector(Solver):
         mask = known.inputs & self.family.varying
         if not mask.any():
             return self.null()._replace(inputs=known.inputs)
-        starts = self.short_starts(mask, [known])
-        return self.solve([mask], [starts])[0]._replace(inputs=known.inputs)
+        return self.solve([self.short_starts(mask, [known])])[0]._replace(inputs=known.inputs)
 
     def seconds(self, found: Projection) -> float:
         """Return about how long one value and gradient of a candidate take."""
-        held = self.learn.compared_with(self._target)
+        part = self.learn.compared_with(self._target)
         began = time.perf_counter()
-        self.learn.value(held, found.kernel, found.parameters[None], found.active[None])
+        self.learn.value(part, found.kernel, found.parameters[None], found.active[None])
         return time.perf_counter() - began
 
     # What becomes of projections ---------------------------------------------------------------
@@ -326,7 +257,7 @@ class ProcessProjector(Solver):
         clusters: Clusters = None,
         n_jobs: int | None = 1,
         problems: tuple[str, ...] = (),
-    ) -> Submodel:
+    ) -> GaussianProcessSubmodel:
         """Return the submodel that a projection stands for: a mixture of projected clusters."""
         own = cast(TargetReference, reference)
         return project_clusters(own, self, projection, positions, clusters, n_jobs, problems)
@@ -338,7 +269,7 @@ class ProcessProjector(Solver):
 
     def columns(self, projections: Sequence[Projection], unit: float) -> dict[str, list[float]]:
         """Return all divergences, and the extra standard deviation in units of the target."""
-        every = [found.figures or self.completed(found).figures for found in projections]
+        every = [found.figures or self.with_figures(found).figures for found in projections]
         return {
             **{name: [getattr(own, name) for own in every] for name in Figures._fields},
             "extra_sd": [float(np.exp(0.5 * found.parameters[-1]) * unit) for found in projections],
@@ -354,6 +285,6 @@ class ProcessProjector(Solver):
         """Return what may be wrong with a submodel; see `problems.problems_of`."""
         return problems_of(self, found, null_error, alone)
 
-    def kernel_of(self, own: bool) -> Kernel:
+    def kernel_of(self, in_family: bool) -> Kernel:
         """Return the structure of submodels of the family, or that of null models."""
-        return self.family.kernel if own else self.family.kernel.without_inputs()
+        return self.family.kernel if in_family else self.family.kernel.without_inputs()

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import singledispatch
-from typing import Any
 
-from gpproj.execute import check_jobs
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection.linear import refuse_options
 from gpproj.projection.linear_projector import LinearProjector
-from gpproj.projection.objective import Learn, check_learn
+from gpproj.projection.objective import Learn
+from gpproj.projection.options import DEFAULT, ProjectionOptions
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projections import mask_of
 from gpproj.projection.protocol import Projector
 from gpproj.projection.submodel import Submodel
-from gpproj.reference import (
-    Clusters,
-    LinearReference,
-    Reference,
-    TargetReference,
-    check_clusters,
-)
+from gpproj.reference import Clusters, LinearReference, Reference, TargetReference
 
 
 def project(
@@ -47,9 +38,11 @@ def project(
         How the submodel's hyperparameters are learned: so that it predicts single rows from the
         others as the reference does, so that its posterior is close to the reference's as in the
         paper, or from the data alone with the reference's noise variance.
-    prior : {"auto", "weak", "reference", "log-uniform"}, mapping or None
-        Of the submodel's hyperparameters: its log density joins the objective, see `gpproj.priors`.
-        "auto" is "reference" for `learn="loo"` and "weak" otherwise; None is as in the paper.
+    prior : str, mapping or None
+        The prior of the submodel's hyperparameters, "auto", "reference", "weak", "botorch",
+        "inverse-gamma" or "log-uniform": its log density joins the objective, see
+        `gpproj.priors`. "auto" is "reference" for `learn="loo"` and "weak" otherwise; None is as
+        in the paper.
     clusters : int, "draws" or None
         How many Gaussian processes the submodel is a mixture of, where the reference has posterior
         draws: that many clusters of draws that predict alike, each projected by itself, or every
@@ -62,8 +55,8 @@ def project(
     Returns
     -------
     Submodel
-        Of a linear reference a `LinearSubmodel`: every draw is projected by itself, and `learn`,
-        `prior`, `clusters` and `kernel` have no meaning.
+        A `LinearSubmodel` if the reference is linear: every draw is projected by itself, and
+        `learn`, `prior`, `clusters` and `kernel` have no meaning.
 
     Examples
     --------
@@ -76,64 +69,20 @@ def project(
     >>> sub.loo_divergence < gpproj.project(ref, []).loo_divergence
     True
     """
-    check_learn(learn)
-    check_clusters(clusters)
-    check_jobs(n_jobs)
+    options = ProjectionOptions.of_call(locals())
     positions = reference.training.positions(inputs)
     with one_blas_thread():
-        projector = projector_of(reference, learn, None, prior, kernel)
+        projector = projector_of(reference, options)
         own = projector.clusters_of(clusters)
         found = projector.project([mask_of(positions, projector.d)], check=True)[0]
         problems = (*projector.problems(), *projector.problems_of(found))
         return projector.submodel(reference, found, positions, own, n_jobs, problems)
 
 
-@singledispatch
-def projector_of(
-    reference: Reference,
-    learn: Learn = "loo",
-    criterion: Any = None,
-    prior: PriorLike = "auto",
-    kernel: Kernel | None = None,
-) -> Projector:
-    """Return the projector of a reference.
-
-    Parameters
-    ----------
-    reference : Reference
-    learn : {"loo", "projection", "marginal_likelihood"}
-    criterion : {"loo_divergence", "projection_error"}, optional
-        What submodels are compared by; what suits the way of learning when left out.
-    prior : {"auto", "weak", "reference", "log-uniform"}, mapping or None
-    kernel : Kernel, optional
-        Structure of the submodels' covariance; the reference's when left out.
-
-    Returns
-    -------
-    Projector
-        Of a linear reference one that has no such choices, and refuses them.
-    """
+def projector_of(reference: Reference, options: ProjectionOptions = DEFAULT) -> Projector:
+    """Return the projector of a reference; that of a linear one has no options and refuses them."""
+    if isinstance(reference, TargetReference):
+        return ProcessProjector.made_for(reference, options)
+    if isinstance(reference, LinearReference):
+        return LinearProjector.made_for(reference, options)
     raise TypeError(f"reference must be a gpproj.Reference, got {reference!r}")
-
-
-@projector_of.register(TargetReference)
-def _of_target(
-    reference: TargetReference,
-    learn: Learn = "loo",
-    criterion: Any = None,
-    prior: PriorLike = "auto",
-    kernel: Kernel | None = None,
-) -> Projector:
-    return ProcessProjector.made_for(reference, learn, criterion, prior, kernel)
-
-
-@projector_of.register(LinearReference)
-def _of_linear(
-    reference: LinearReference,
-    learn: Learn = "loo",
-    criterion: Any = None,
-    prior: PriorLike = "auto",
-    kernel: Kernel | None = None,
-) -> Projector:
-    refuse_options(learn=learn, criterion=criterion, prior=prior, kernel=kernel)
-    return LinearProjector(reference)

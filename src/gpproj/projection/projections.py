@@ -13,7 +13,7 @@ from gpproj.linalg import Host
 
 
 class Figures(NamedTuple):
-    """What is lost by a submodel, by the divergences there are."""
+    """The divergences of a submodel from its reference."""
 
     posterior_kl: float
     projection_error: float
@@ -34,7 +34,7 @@ class Projection(NamedTuple):
     value: float
     """The objective at its minimum, prior included."""
     error: float
-    """What it is compared by."""
+    """The criterion it is compared by."""
     converged: bool
     evaluations: int
     """Values and gradients that it took, all starts together."""
@@ -42,7 +42,7 @@ class Projection(NamedTuple):
     """By how much the predictions of another optimum with about the same value differ, as a share
     of the variance of the reference's own."""
     figures: Figures | None = None
-    """All divergences, once somebody wants to see them."""
+    """All divergences, once they were computed."""
 
 
 def mask_of(positions: Iterable[int], d: int) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""`Projector`: what a search asks of whatever projects a reference onto sets of its inputs.
+"""`Projector`: what a search needs of whatever projects a reference onto sets of its inputs.
 
 Searches, paths and validations know projectors by this protocol alone. A `ProcessProjector` learns
 Gaussian processes by an optimiser, a `LinearProjector` projects linear models draw by draw.
@@ -29,22 +29,22 @@ class Effort(NamedTuple):
     """Units that may leave in a round of exchanges, those first that are missed least."""
 
 
-class AnyRunner(Protocol):
-    """One set of inputs on its way to an optimum; what it holds is the projector's business."""
+class CandidateFit(Protocol):
+    """The submodel on one set of inputs while it is optimised."""
 
     @property
     def evaluations(self) -> int:
         """Values and gradients so far."""
 
-    def narrowed(self, count: int) -> AnyRunner:
-        """Return it with the best of its starts, so many of them."""
+    def keep_best(self, count: int) -> CandidateFit:
+        """Return the fit with the best of its starts, so many of them."""
 
 
 class Projector(Protocol):
     """Projects one reference onto sets of its inputs.
 
     Sets of inputs are masks, `(d,)`. What is found for one set does not depend on the others of the
-    same call.
+    same call. The defaults suit submodels that have one optimum, and need no care to find it.
     """
 
     @property
@@ -65,7 +65,7 @@ class Projector(Protocol):
 
     @property
     def identity(self) -> str:
-        """What submodels are and how they are learned, in words: equal for equal projectors."""
+        """A text that is equal for projectors that learn the same submodels in the same way."""
 
     @property
     def facts(self) -> tuple[Any, ...]:
@@ -87,15 +87,27 @@ class Projector(Protocol):
         *,
         check: bool = False,
     ) -> list[Projection]:
-        """Return the submodels on several sets of inputs, with all care that can be taken."""
+        """Return the submodels on several sets of inputs, learned with all care.
 
-    def moved(self, known: Projection) -> Projection:
+        Parameters
+        ----------
+        sets : sequence of bool arrays `(d,)`
+            Inputs that may be used; constant ones are not.
+        known : sequence of Projection
+            Submodels on other sets. They are starts, and no submodel that is returned is worse than
+            one of them on fewer inputs.
+        check : bool
+            Check the optima by starts all over the box, at more than twice the price.
+        """
+
+    def refit(self, known: Projection) -> Projection:
         """Return the submodel on the inputs of one that was learned from other rows."""
 
     # Candidates of a search --------------------------------------------------------------------
 
-    def hints(self, known: Projection) -> Host:
+    def entry_slopes(self, known: Projection) -> Host:
         """Return how much each input promises as it enters, the lowest value most, `(d,)`."""
+        return np.zeros(self.d)
 
     def begin(
         self,
@@ -114,29 +126,34 @@ class Projector(Protocol):
         known : sequence of Projection
         iterations : int
         near : bool
-            Only from what is known.
+            Start only from what is known.
         """
 
-    def advance(self, runners: Sequence[Any], iterations: int) -> list[Any]:
-        """Run on."""
+    def advance(self, fits: Sequence[Any], iterations: int) -> list[Any]:
+        """Run fits on for some iterations."""
+        return list(fits)
 
-    def errors(self, runners: Sequence[Any]) -> Host:
-        """Return what runners are worth by the criterion as they stand, `(c,)`."""
+    def errors(self, fits: Sequence[Any]) -> Host:
+        """Return the criterion of fits at their present points, `(c,)`."""
 
-    def finish(self, runners: Sequence[Any], sets: Sequence[NDArray[np.bool_]]) -> list[Projection]:
-        """Run to convergence, and return what was found on the sets that runners began with."""
+    def finish(self, fits: Sequence[Any]) -> list[Projection]:
+        """Run fits to convergence."""
 
     def not_worse(self, found: Projection, known: Iterable[Projection]) -> Projection:
-        """Return what was found, or a submodel on fewer inputs where that is better."""
+        """Return a submodel, or one on fewer inputs where that is better."""
+        return found
 
-    def polished(self, found: Projection) -> Projection:
+    def refine(self, found: Projection) -> Projection:
         """Return a submodel that was learned as a candidate, learned with more care."""
+        return found
 
-    def completed(self, projection: Projection) -> Projection:
-        """Return a projection with all figures that a summary tells."""
+    def with_figures(self, projection: Projection) -> Projection:
+        """Return a projection with all divergences that a summary shows."""
+        return projection
 
     def seconds(self, found: Projection) -> float:
         """Return about how long one value and gradient of a candidate take."""
+        return 0.0
 
     # What becomes of projections ---------------------------------------------------------------
 
@@ -154,7 +171,7 @@ class Projector(Protocol):
         Parameters
         ----------
         reference : Reference
-            The projector's own.
+            The reference of the projector.
         projection : Projection
         positions : tuple of int
             Its inputs, in the order the user knows them.
@@ -168,17 +185,18 @@ class Projector(Protocol):
         """Return how many clusters of draws are projected by themselves, or refuse the choice."""
 
     def columns(self, projections: Sequence[Projection], unit: float) -> dict[str, list[float]]:
-        """Return what the summary of a path tells besides errors, by the names of columns.
+        """Return what the summary of a path shows besides errors, by the names of columns.
 
         Parameters
         ----------
         projections : sequence of Projection
         unit : float
-            Of the target: standard deviations are told in it.
+            Unit of the target: standard deviations are multiples of it.
         """
 
     def problems(self) -> tuple[str, ...]:
         """Return what may be wrong with what all submodels are compared with, in sentences."""
+        return ()
 
     def problems_of(
         self, found: Projection, null_error: float | None = None, alone: bool = True
@@ -194,10 +212,11 @@ class Projector(Protocol):
             Say also that the inputs tell next to nothing.
         """
 
-    def is_own(self, known: Projection) -> bool:
+    def in_family(self, known: Projection) -> bool:
         """Say whether a submodel is of the family, rather than a null model of fewer parameters."""
+        return True
 
-    def kernel_of(self, own: bool) -> Kernel:
+    def kernel_of(self, in_family: bool) -> Kernel:
         """Return the structure of submodels of the family, or that of null models."""
 
     # Other references --------------------------------------------------------------------------
@@ -206,4 +225,5 @@ class Projector(Protocol):
         """Return the same projector of a reference of other data."""
 
     def at(self, reference: Reference) -> Projector:
-        """Return the same projector of the same reference, that lives somewhere else."""
+        """Return the same projector of the same reference on another device."""
+        return self.of(reference)

@@ -1,9 +1,10 @@
-"""`Solver`: runs the lanes of submodels to their optima, several sets of inputs in one batch."""
+"""`Solver`: starts of submodels run to their optima, those of several sets in one batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TypeAlias
 
@@ -11,23 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.linalg import Host
-from gpproj.optimise import joined
+from gpproj.optimise import concatenate_states
+from gpproj.projection.batching import Evaluator, evaluator_for
 from gpproj.projection.family import Family
-from gpproj.projection.goal import TIGHT, Goal
+from gpproj.projection.loss import TIGHT, Loss
+from gpproj.projection.multistart import Lane, MultiStartFit, is_another
 from gpproj.projection.objective import Criterion, Objective, left_out_means
 from gpproj.projection.projections import Projection
-from gpproj.projection.runners import Lane, Runner, is_another
-from gpproj.projection.starts import Starts, scattered_starts
+from gpproj.projection.starts import (
+    Starts,
+    fast_starts,
+    few_starts,
+    from_known,
+    reference_starts,
+    scattered_starts,
+    usual_starts,
+)
 from gpproj.reference import Target, Targets
 
 THOROUGH = ((10, 0.5), (20, 0.25))
-"""Iterations that the lanes of a runner get, and the share of them all that then goes on."""
+"""Iterations that the lanes of a fit get, and the share of them all that then goes on."""
 
 BRIEF = ((5, 0.5), (10, 0.25))
-"""The same for submodels that were candidates before."""
+"""Iterations and shares for submodels that were candidates before."""
 
 FINISHERS = 2
-"""Lanes of a runner that go on at least."""
+"""Lanes of a fit that go on at least."""
 
 MAX_ITERATIONS = 500
 
@@ -69,86 +79,123 @@ class Solver:
     tolerance: float = TIGHT
     """Relative change of the objective that counts as none."""
     families: tuple[Family, ...] = ()
-    """Of the sets of a call, where each has a target and a prior of its own."""
+    """Families of the sets of a call, where each has a target and a prior of its own."""
 
-    def begin_at(self, starts: Sequence[Starts]) -> list[Runner]:
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return evaluator_for(self.target)
+
+    # Starts ------------------------------------------------------------------------------------
+
+    def every_start(self, mask: NDArray[np.bool_], known: Sequence[Projection] = ()) -> Starts:
+        """Return all starts of a set of inputs."""
+        family = self.family
+        found = usual_starts(family, mask).plus(fast_starts(family, mask))
+        return found.plus(*(self.from_known(one, mask) for one in known if self.in_family(one)))
+
+    def short_starts(
+        self, mask: NDArray[np.bool_], known: Sequence[Projection] = (), *, near: bool = False
+    ) -> Starts:
+        """Return few starts of a set of inputs: near others that are known, and the reference's.
+
+        Parameters
+        ----------
+        mask : bool array `(d,)`
+        known : sequence of Projection
+            Submodels on other sets. Null models tell nothing: without any other there are more
+            starts.
+        near : bool
+            Only those near others that are known.
+        """
+        found = [self.from_known(one, mask) for one in known if self.in_family(one)]
+        if self.family.known is None or not found:
+            return few_starts(self.family, mask).plus(*found)
+        if near:
+            return found[0].plus(*found[1:])
+        return reference_starts(self.family, mask).plus(*found)
+
+    def from_known(self, known: Projection, mask: NDArray[np.bool_]) -> Starts:
+        """Return the starts that another submodel of the family gives a set of inputs."""
+        return from_known(self.family, known.parameters, known.active, mask)
+
+    def in_family(self, known: Projection) -> bool:
+        """Say whether a submodel is of this family, rather than a null model."""
+        return known.kernel == self.family.kernel
+
+    # Fits --------------------------------------------------------------------------------------
+
+    def begin_at(self, starts: Sequence[Starts]) -> list[MultiStartFit]:
         """Evaluate the starts of several sets of inputs, in one batch."""
         if not len(starts):
             return []
         every = starts[0].plus(*starts[1:])
-        counts = [len(own.parameters) for own in starts]
-        owner = np.repeat(np.arange(len(starts)), counts)
-        states = self._goal(owner, every.active).begin(every.parameters).apart()
+        owner = np.repeat(np.arange(len(starts)), [len(own.parameters) for own in starts])
+        loss = self._loss(owner, every.active)
+        states = self._evaluator.begin(loss, every.parameters).split()
         lanes = iter([Lane(*one) for one in zip(every.active, states, strict=True)])
-        return [Runner(tuple(islice(lanes, count))) for count in counts]
-
-    def run(self, iterations: int, runners: Sequence[Runner]) -> list[Runner]:
-        """Run all lanes of several runners on, in one batch."""
-        if not len(runners):
-            return []
-        goal, lanes, _ = self._together(runners)
-        states = goal.advance(joined([lane.state for lane in lanes]), iterations).apart()
-        moved = iter([lane._replace(state=own) for lane, own in zip(lanes, states, strict=True)])
         return [
-            runner._replace(lanes=tuple(islice(moved, len(runner.lanes)))) for runner in runners
+            MultiStartFit(np.any(own.active, axis=0), tuple(islice(lanes, len(own.parameters))))
+            for own in starts
         ]
 
-    def errors(self, runners: Sequence[Runner]) -> Host:
-        """Return what the best lanes are worth by the criterion, `(c,)`."""
-        return self._errors([runner._replace(lanes=(runner.best,)) for runner in runners])
+    def run(self, iterations: int, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
+        """Run all lanes of several fits on, in one batch."""
+        if not len(fits):
+            return []
+        loss, lanes = self._together(fits)
+        state = concatenate_states([lane.state for lane in lanes])
+        states = self._evaluator.advance(loss, state, iterations).split()
+        moved = iter([lane._replace(state=own) for lane, own in zip(lanes, states, strict=True)])
+        return [fit._replace(lanes=tuple(islice(moved, len(fit.lanes)))) for fit in fits]
 
-    def end(self, runners: Sequence[Runner], sets: Sequence[NDArray[np.bool_]]) -> list[Projection]:
-        """Run runners to convergence and return where the best of their lanes end.
+    def errors(self, fits: Sequence[MultiStartFit]) -> Host:
+        """Return the criterion at the best lanes of fits, `(c,)`."""
+        if not len(fits):
+            return np.zeros(0)
+        loss, lanes = self._together([fit._replace(lanes=(fit.best,)) for fit in fits])
+        parameters = np.concatenate([lane.state.x for lane in lanes])
+        if self.criterion.name == self.learn.measures:
+            return loss.divergences(parameters, np.array([lane.value for lane in lanes]))
+        return self._evaluator.figures(loss, self.criterion, parameters)
 
-        Parameters
-        ----------
-        runners : sequence of Runner
-        sets : sequence of bool arrays `(d,)`
-            The inputs that each one may use.
-        """
-        ends = self.run(MAX_ITERATIONS, runners)
-        errors = self.errors(ends)
+    def projections(self, fits: Sequence[MultiStartFit]) -> list[Projection]:
+        """Return the best lanes of fits that have been optimised."""
         return [
             Projection(
                 kernel=self.family.kernel,
-                parameters=runner.best.state.x[0],
-                inputs=mask,
-                active=runner.best.active,
-                value=runner.best.value,
+                parameters=fit.best.state.x[0],
+                inputs=fit.inputs,
+                active=fit.best.active,
+                value=fit.best.value,
                 error=float(error),
-                converged=bool(runner.best.state.outcome().converged[0]),
-                evaluations=runner.evaluations,
-                doubt=self._doubt(runner),
+                converged=bool(fit.best.state.outcome().converged[0]),
+                evaluations=fit.evaluations,
+                doubt=self._doubt(fit),
             )
-            for runner, mask, error in zip(ends, sets, errors, strict=True)
+            for fit, error in zip(fits, self.errors(fits), strict=True)
         ]
 
-    def solve(
-        self,
-        sets: Sequence[NDArray[np.bool_]],
-        starts: Sequence[Starts],
-        stages: Stages = THOROUGH,
-    ) -> list[Projection]:
+    def solve(self, starts: Sequence[Starts], stages: Stages = THOROUGH) -> list[Projection]:
         """Learn the submodel of every set of inputs: all starts run, the better ones to the end."""
-        return self.end(self._halved(starts, stages), sets)
+        return self.projections(self.run(MAX_ITERATIONS, self._successive_halving(starts, stages)))
 
-    def checked(self, runners: Sequence[Runner], sets: Sequence[NDArray[np.bool_]]) -> list[Runner]:
-        """Return runners at their optima after a check: starts all over the box find nothing lower.
+    def checked(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
+        """Return fits at their optima after a check: starts all over the box find nothing lower.
 
-        Where they do, it is checked again.
+        Where they do find something, it is checked again.
         """
-        found = list(runners)
+        found = list(fits)
         going = [place for place, one in enumerate(found) if not self._is_perfect(one.best)]
         for turn in range(CHECKS):
             if not going:
                 break
             before = [found[place].best.value for place in going]
             scattered = [
-                scattered_starts(self.family, sets[place], SCATTERED, turn * SCATTERED)
+                scattered_starts(self.family, found[place].inputs, SCATTERED, turn * SCATTERED)
                 for place in going
             ]
-            tried = self.run(MAX_ITERATIONS, self._halved(scattered))
-            for place, one in zip(going, tried, strict=True):
+            others = self.run(MAX_ITERATIONS, self._successive_halving(scattered))
+            for place, one in zip(going, others, strict=True):
                 found[place] = found[place].with_lanes(one)
             pairs = zip(going, before, strict=True)
             going = [place for place, value in pairs if found[place].best.value < value - GAIN]
@@ -158,55 +205,45 @@ class Solver:
         """Say whether nothing can be better: divergences are not negative, and priors cost."""
         return self.learn.bounded and lane.value < PERFECT
 
-    def _if_perfect(self, runner: Runner) -> Runner:
-        """Return a runner with its best lane alone, if that is perfect."""
-        return runner.narrowed(1) if self._is_perfect(runner.best) else runner
-
-    def _halved(self, starts: Sequence[Starts], stages: Stages = THOROUGH) -> list[Runner]:
+    def _successive_halving(
+        self, starts: Sequence[Starts], stages: Stages = THOROUGH
+    ) -> list[MultiStartFit]:
         """Run all starts of every set a little, the better ones of them further."""
-        runners = [self._if_perfect(runner) for runner in self.begin_at(starts)]
-        counts = [len(runner.lanes) for runner in runners]
+        fits = [
+            fit.keep_best(1) if self._is_perfect(fit.best) else fit for fit in self.begin_at(starts)
+        ]
+        counts = [len(fit.lanes) for fit in fits]
         for iterations, share in stages:
-            runners = [
-                runner.narrowed(max(int(np.ceil(share * count)), FINISHERS))
-                for runner, count in zip(self.run(iterations, runners), counts, strict=True)
+            fits = [
+                fit.keep_best(max(int(np.ceil(share * count)), FINISHERS))
+                for fit, count in zip(self.run(iterations, fits), counts, strict=True)
             ]
-        return runners
+        return fits
 
     # Batches of lanes ------------------------------------------------------------------------
 
-    def _together(self, runners: Sequence[Runner]) -> tuple[Goal, list[Lane], NDArray[np.intp]]:
-        """Return the lanes of several runners, what they minimise, and whose they are."""
-        lanes = [lane for runner in runners for lane in runner.lanes]
-        owner = np.repeat(np.arange(len(runners)), [len(runner.lanes) for runner in runners])
-        return self._goal(owner, np.stack([lane.active for lane in lanes])), lanes, owner
+    def _together(self, fits: Sequence[MultiStartFit]) -> tuple[Loss, list[Lane]]:
+        """Return the lanes of several fits, and what they minimise."""
+        lanes = [lane for fit in fits for lane in fit.lanes]
+        owner = np.repeat(np.arange(len(fits)), [len(fit.lanes) for fit in fits])
+        return self._loss(owner, np.stack([lane.active for lane in lanes])), lanes
 
-    def _goal(self, owner: NDArray[np.intp], masks: NDArray[np.bool_]) -> Goal:
+    def _loss(self, owner: NDArray[np.intp], masks: NDArray[np.bool_]) -> Loss:
         """Return what lanes minimise, each of which belongs to one of the sets of a call."""
-        return Goal(
+        return Loss(
             target=self.target.at(owner),
             family=self.family,
             masks=masks,
             learn=self.learn,
             tolerance=self.tolerance,
-            others=self.families,
-            whose=owner if self.families else None,
+            lane_families=self.families,
+            family_of_lane=owner if self.families else None,
         )
 
-    def _errors(self, runners: Sequence[Runner]) -> Host:
-        """Return what all lanes are worth by the criterion."""
-        if not len(runners):
-            return np.zeros(0)
-        goal, lanes, _ = self._together(runners)
-        parameters = np.concatenate([lane.state.x for lane in lanes])
-        if self.criterion.name == self.learn.measures:
-            return goal.divergences(parameters, np.array([lane.value for lane in lanes]))
-        return goal.figures(self.criterion, parameters)
-
-    def _doubt(self, runner: Runner) -> float:
+    def _doubt(self, fit: MultiStartFit) -> float:
         """Return by how much other optima that are about as good differ in what they predict."""
-        best = runner.best
-        others = [lane for lane in runner.lanes if is_another(lane, best)]
+        best = fit.best
+        others = [lane for lane in fit.lanes if is_another(lane, best)]
         if not others or not isinstance(self.target, Target):
             return 0.0
         lanes = [best, *others]

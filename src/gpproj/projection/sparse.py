@@ -20,6 +20,7 @@ rs being row sums. The evidence of the sites is that of targets with precisions 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,72 +38,39 @@ from gpproj.kernels import Kernel, Mask
 from gpproj.linalg import (
     Array,
     Host,
+    deferred_failures,
     flags,
-    hopeful,
     is_numpy,
     like,
     namespace,
     to_host,
     transpose,
 )
-from gpproj.projection.leave_groups_out import GroupsLeftOutDivergence
-from gpproj.projection.sparse_leave_one_out import LeftOutDivergence
+from gpproj.projection.leave_groups_out import LeaveGroupsOutDivergence
+from gpproj.projection.sparse_leave_one_out import LeaveOneOutDivergence, site_weights
 from gpproj.projection.values import Value
-from gpproj.reference import LeftOut, Target
+from gpproj.reference import LeaveOneOut, Target
 
 
-def posterior_divergence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return E and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, _Divergence)
-
-
-def negative_evidence(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return -2 log evidence of the submodel, up to a constant, and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, _SiteEvidence)
-
-
-def left_out_divergence(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Value:
-    """Return the divergence between leave-one-out predictions and its gradient."""
-    return _evaluate(target, kernel, parameters, mask, _left_out(target))
-
-
-def loo_divergence(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the divergence between leave-one-out predictions alone, `(b,)`."""
-    return left_out_divergence(target, kernel, parameters, mask).value
-
-
-def left_out_means(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+def left_out_means(target: LeaveOneOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
     """Return the means that every row is predicted with from the others, `(b, u)`."""
     means = np.empty((len(mask), int(target.X.shape[0])))
     for lanes in _lanes(target, mask):
         features, extra = _prior(target, kernel, parameters[lanes], mask[lanes])
-        means[lanes] = to_host(_left_out(target)(target, features, extra).mean)
+        means[lanes] = to_host(_left_out(target, features, extra).mean)
     return means
 
 
-def posterior_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the slope of E in the relevance of every input, in or out, `(b, d)`."""
-    return _slopes(target, kernel, parameters, mask, _Divergence)
-
-
-def evidence_slopes(target: Target, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the same of -2 log evidence."""
-    return _slopes(target, kernel, parameters, mask, _SiteEvidence)
-
-
-def left_out_slopes(target: LeftOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
-    """Return the same of the divergence between leave-one-out predictions."""
-    return _slopes(target, kernel, parameters, mask, _left_out(target))
-
-
-def _left_out(target: LeftOut) -> Any:
+def _left_out(target: LeaveOneOut, features: Features, extra: Array) -> Any:
     """Return the objective of rows that leave one by one, or in groups."""
-    return LeftOutDivergence if target.blocks is None else GroupsLeftOutDivergence
+    objective = LeaveOneOutDivergence if target.blocks is None else LeaveGroupsOutDivergence
+    return objective(target, features, extra)
 
 
 def _slopes(
-    target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask, objective: Objective
+    objective: Objective, target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask
 ) -> Host:
+    """Return the slopes of an objective in the relevance of every input, in or out, `(b, d)`."""
     slopes = []
     for lanes in _lanes(target, mask):
         features, extra = _prior(target, kernel, parameters[lanes], mask[lanes])
@@ -164,32 +132,12 @@ class _Sums(NamedTuple):
     """`sum log(1 + tau D) + u^2 / (1 + tau D)`, `(b,)`."""
 
 
-class _Weights(NamedTuple):
-    """Diagonals at some rows, `(b, r)` each."""
-
-    p: Array
-    """`1 / D`."""
-    p_A: Array
-    """`tau / (1 + tau D)`: finite where a site says nothing."""
-    q_A: Array
-    """`nu / (1 + tau D)`."""
-    stretch: Array
-    """`1 + tau D`."""
-
-
-def _weights(target: Target, rows: Rows, extra: Array) -> _Weights:
-    D = rows.residual + extra
-    tau, nu = target.site_precision[rows.where], target.site_shift[rows.where]
-    stretch = 1.0 + tau * D
-    return _Weights(1.0 / D, tau / stretch, nu / stretch, stretch)
-
-
 def _sums(target: Target, features: Features, extra: Array) -> _Sums:
     xp = namespace(target.X)
     total: list[Array] | None = None
     for rows in features.blocks():
-        p, p_A, q_A, stretch = _weights(target, rows, extra)
-        here, Phi = rows.where, rows.Phi
+        D, stretch, p_A, q_A = site_weights(target, rows, extra)
+        p, here, Phi = 1.0 / D, rows.where, rows.Phi
         weighted = Phi * p[:, :, None]
         halves = weighted * xp.sqrt(target.low_rank.noise[here])[None, :, None]
         own = [
@@ -221,7 +169,7 @@ class _SiteEvidence:
 
     def derivative(self, rows: Rows) -> tuple[Array, Array]:
         """Return some rows of `G Phi` and of `diag(G)`."""
-        _, p_A, q_A, _ = _weights(self._target, rows, self._extra)
+        _, _, p_A, q_A = site_weights(self._target, rows, self._extra)
         return self.found.derivative(rows, p_A, q_A)
 
 
@@ -245,7 +193,7 @@ class _Divergence:
     def derivative(self, rows: Rows) -> tuple[Array, Array]:
         """Return some rows of `G Phi` and of `diag(G)`."""
         xp, Phi, here = namespace(rows.Phi), rows.Phi, rows.where
-        p = _weights(self._target, rows, self._extra).p
+        p = 1.0 / site_weights(self._target, rows, self._extra).D
         p_S = p * self._target.low_rank.noise[here]
         V, W = Phi @ self._small.inverse, Phi @ self._inner
         Y = p[:, :, None] * (self._target.spanning[here, :] - Phi @ self._N)
@@ -256,31 +204,32 @@ class _Divergence:
         return G_Phi - site_Phi, diagonal - site_diagonal
 
 
-Rowwise: TypeAlias = Target | LeftOut
+Rowwise: TypeAlias = Target | LeaveOneOut
 """What has rows and sites, and inducing points."""
 
 Objective: TypeAlias = Callable[[Any, Features, Array], Any]
-"""One of the classes that know a value, and its derivative row by row."""
+"""Makes what has a value, and its derivative row by row."""
 
 
 def _evaluate(
-    target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask, objective: Objective
+    objective: Objective, target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask
 ) -> Value:
+    """Return value and gradient of an objective, computed batch by batch."""
     lanes, p = parameters.shape
     value, gradient = np.full(lanes, np.inf), np.zeros((lanes, p))
     for batch in _lanes(target, mask):
-        with hopeful():
-            told = _told(target, kernel, parameters[batch], mask[batch], objective)
-        failed = batch[~np.isfinite(told[:, 0])]
-        if failed.size and not is_numpy(target.X):  # once more, with patience
-            again = _told(target, kernel, parameters[failed], mask[failed], objective)
-            told[~np.isfinite(told[:, 0])] = again
-        value[batch], gradient[batch] = told[:, 0], told[:, 1:]
+        with deferred_failures():
+            numbers = _numbers(objective, target, kernel, parameters[batch], mask[batch])
+        failed = ~np.isfinite(numbers[:, 0])
+        if failed.any() and not is_numpy(target.X):  # once more, with patience
+            own = kernel, parameters[batch[failed]], mask[batch[failed]]
+            numbers[failed] = _numbers(objective, target, *own)
+        value[batch], gradient[batch] = numbers[:, 0], numbers[:, 1:]
     return Value(value, gradient)
 
 
-def _told(
-    target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask, objective: Objective
+def _numbers(
+    objective: Objective, target: Rowwise, kernel: Kernel, parameters: Host, mask: Mask
 ) -> Host:
     """Return value and gradient of some lanes, `(b, 1 + p)`: one transfer from a device."""
     features, extra = _prior(target, kernel, parameters, mask)
@@ -315,3 +264,19 @@ def _lanes(target: Rowwise, mask: Mask) -> Iterator[NDArray[np.intp]]:
     target.inducing.choose(mask)
     counts = np.array([int(target.points(one).shape[0]) for one in mask])
     return iter([np.flatnonzero(counts == count) for count in np.unique(counts)])
+
+
+# What objectives and criteria call, as in `dense`.
+
+left_out_divergence = partial(_evaluate, _left_out)
+posterior_divergence = partial(_evaluate, _Divergence)
+negative_evidence = partial(_evaluate, _SiteEvidence)
+
+left_out_slopes = partial(_slopes, _left_out)
+posterior_slopes = partial(_slopes, _Divergence)
+evidence_slopes = partial(_slopes, _SiteEvidence)
+
+
+def loo_divergence(target: LeaveOneOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the divergence between leave-one-out predictions alone, `(b,)`."""
+    return left_out_divergence(target, kernel, parameters, mask).value

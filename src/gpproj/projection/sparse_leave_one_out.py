@@ -16,23 +16,46 @@ and of G = sym(x alpha') - A^-1 diag(w) A^-1, with x = A^-1 (a / D) and C = Phi'
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gpproj.inference.features import EvidenceSums, Features, Rows, evidence_sums
 from gpproj.linalg import Array, namespace, transpose
-from gpproj.projection.compared import compared
-from gpproj.reference import LeftOut
+from gpproj.projection.values import compared
+from gpproj.reference import LeaveOneOut, Target
 
 SMALLEST = 1e-14
 """What is left of a row's own precision, 1 - P h, at least: rounding must not use it up."""
 
 
-class LeftOutDivergence:
+class SiteWeights(NamedTuple):
+    """Diagonals at some rows, `(b, r)` each."""
+
+    D: Array
+    """`D_K`: what completes the diagonal of `Phi Phi'`."""
+    stretch: Array
+    """`s = 1 + tau D_K`."""
+    precision: Array
+    """`P = tau / s`: finite where a site says nothing."""
+    shift: Array
+    """`nu / s`."""
+
+
+def site_weights(target: Target | LeaveOneOut, rows: Rows, extra: Array) -> SiteWeights:
+    """Return what sites and the diagonal of K make of each other at some rows."""
+    D = rows.residual + extra
+    tau, nu = target.site_precision[rows.where], target.site_shift[rows.where]
+    stretch = 1.0 + tau * D
+    return SiteWeights(D, stretch, tau / stretch, nu / stretch)
+
+
+class LeaveOneOutDivergence:
     """E, and its derivative in K row by row."""
 
-    def __init__(self, target: LeftOut, features: Features, extra: Array) -> None:
+    def __init__(self, target: LeaveOneOut, features: Features, extra: Array) -> None:
         xp, self._target, self._extra = namespace(target.X), target, extra
         gram, shift = [], []
         for rows in features.blocks():
-            P, q, _, _ = self._weights(rows)
+            _, _, P, q = site_weights(target, rows, extra)
             gram.append(transpose(rows.Phi * P[:, :, None]) @ rows.Phi)
             shift.append((transpose(rows.Phi) @ q[:, :, None])[:, :, 0])
         self._sums: EvidenceSums = evidence_sums(_total(gram), _total(shift))
@@ -40,8 +63,8 @@ class LeftOutDivergence:
 
         means, variances, precisions, weights = [], [], [], []
         for rows in features.blocks():
-            P, q, stretch, D_K = self._weights(rows)
-            h = self._leverage(rows)
+            D_K, stretch, P, q = site_weights(target, rows, extra)
+            h = xp.sum((rows.Phi @ self._sums.small.inverse) * rows.Phi, axis=-1)
             left = xp.maximum(1.0 - P * h, xp.zeros_like(h) + SMALLEST)
             here = rows.where
             inside = (rows.Phi @ self._sums.mean[:, :, None])[:, :, 0]
@@ -71,7 +94,7 @@ class LeftOutDivergence:
     def derivative(self, rows: Rows) -> tuple[Array, Array]:
         """Return some rows of `G Phi` and of `diag(G)`."""
         xp, Phi, here = namespace(rows.Phi), rows.Phi, rows.where
-        P, _, _, _ = self._weights(rows)
+        P = site_weights(self._target, rows, self._extra).precision
         w, alpha = self._w[:, here], self._coefficients(rows)
         x = self._pull[:, here] - P * (Phi @ self._across[:, :, None])[:, :, 0]
         V, W = Phi @ self._sums.small.inverse, Phi @ self._inner
@@ -82,20 +105,9 @@ class LeftOutDivergence:
         within = P**2 * (w * (1.0 - 2.0 * P * h) + xp.sum(W * Phi, axis=-1))
         return G_Phi, x * alpha - within
 
-    def _weights(self, rows: Rows) -> tuple[Array, Array, Array, Array]:
-        """Return P, nu / s, s and D_K at some rows, `(b, r)` each."""
-        D_K = rows.residual + self._extra
-        tau, nu = self._target.site_precision[rows.where], self._target.site_shift[rows.where]
-        stretch = 1.0 + tau * D_K
-        return tau / stretch, nu / stretch, stretch, D_K
-
-    def _leverage(self, rows: Rows) -> Array:
-        """Return h at some rows, `(b, r)`."""
-        return namespace(rows.Phi).sum((rows.Phi @ self._sums.small.inverse) * rows.Phi, axis=-1)
-
     def _coefficients(self, rows: Rows) -> Array:
         """Return alpha at some rows, `(b, r)`."""
-        P, q, _, _ = self._weights(rows)
+        _, _, P, q = site_weights(self._target, rows, self._extra)
         return self._sums.coefficients(rows, P, q)
 
 

@@ -53,13 +53,7 @@ def starts_at(points: Sequence[Host], mask: NDArray[np.bool_]) -> Starts:
 
 
 def usual_starts(family: Family, mask: NDArray[np.bool_]) -> Starts:
-    """Return starts for a set of inputs about which nothing else is known.
-
-    Parameters
-    ----------
-    family : Family
-    mask : bool array `(d,)`
-    """
+    """Return starts for a set of inputs `(d,)` about which nothing else is known."""
     share, root = family.share(mask), float(np.sqrt(max(int(mask.sum()), 1)))
     smooth = [
         family.at(family.smooth(root, 1.0), share),
@@ -115,9 +109,7 @@ def _fastest(family: Family, mask: NDArray[np.bool_]) -> list[int]:
     """Return the inputs to look at: all of a few, else those that act fastest in the reference."""
     positions = np.flatnonzero(mask)
     if positions.size > LOOKED_AT and family.known is not None:
-        scale = np.array(
-            [float(np.min(family.known[family.owner[:-1] == j], initial=np.inf)) for j in positions]
-        ) - np.log(family.units.inputs[positions])
+        scale = family.known_scales[positions] - np.log(family.units.inputs[positions])
         positions = positions[np.argsort(scale, kind="stable")[:LOOKED_AT]]
     return [int(position) for position in np.sort(positions[:LOOKED_AT])]
 
@@ -130,12 +122,11 @@ def scattered_starts(family: Family, mask: NDArray[np.bool_], count: int, first:
 
     Parameters
     ----------
-    family : Family
     mask : bool array `(d,)`
     count : int
-        How many.
+        Number of points.
     first : int
-        Points to pass over.
+        Number of points to pass over.
     """
     moving = np.isin(family.owner[:-1], [-1, *np.flatnonzero(mask)])
     dimension = int(moving.sum()) + 1
@@ -162,7 +153,6 @@ def reference_starts(
 
     Parameters
     ----------
-    family : Family
     mask : bool array `(d,)`
     shares : sequence of float
         Extra variances, over what they would be if all inputs explained alike.
@@ -191,9 +181,8 @@ def from_known(
 
     Parameters
     ----------
-    family : Family
     parameters : array `(p,)`
-        Of the submodel with the inputs `old`.
+        Parameters of the submodel with the inputs `old`.
     old, new : bool arrays `(d,)`
     """
     points = [parameters]

@@ -1,11 +1,12 @@
-"""`Submodel`: the small Gaussian process that a projection hands back."""
+"""`Submodel`: the small model that a projection returns, and the one that is a Gaussian process."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from gpproj.projection.conditioning import (
 )
 from gpproj.projection.objective import Objective
 from gpproj.projection.projections import Figures, Projection
-from gpproj.reference import Reference, Share, Targets
+from gpproj.reference import Cluster, Reference, Targets
 
 
 class Part(NamedTuple):
@@ -36,12 +37,13 @@ class Part(NamedTuple):
     """Extra variance."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Submodel(Mixture):
-    """A Gaussian process on some of the inputs that predicts as the reference does.
+    """A model on some of the inputs that predicts as the reference does.
 
-    Made by `gpproj.project` and by searches, not by hand. It keeps only what prediction needs.
-    Everything public is in the user's units.
+    Made by `gpproj.project` and by searches, not by hand: a `GaussianProcessSubmodel`, or a
+    `LinearSubmodel` of a linear reference. It keeps only what prediction needs. Everything public
+    is in the user's units.
     """
 
     inputs: tuple[str, ...]
@@ -58,48 +60,36 @@ class Submodel(Mixture):
     """Values and gradients that the optimisation took."""
     data_columns: Columns
     """Names and scaling of all inputs of the reference."""
-    parts: tuple[Part, ...]
-    """The conditioned processes, on the model's scale: one for each cluster of the draws."""
     problems: tuple[str, ...] = ()
     """What may be wrong with it, in sentences; empty if nothing was seen."""
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel on the submodel's inputs: variances in squared units of `y`.
-
-        Of several clusters, the one at the mean of the logarithms.
-        """
-        first = self.parts[0].predictor
-        logs = np.sum([part.weight * part.predictor.log_parameters for part in self.parts], axis=0)
-        return first.kernel.with_log_parameters(logs, len(self.inputs)).scaled(self._variance_unit)
+    @abstractmethod
+    def likelihood(self) -> Likelihood:
+        """The likelihood, with a noise variance in squared units of `y`."""
 
     @property
+    @abstractmethod
     def extra_variance(self) -> float:
-        """What the dropped inputs explained, now independent noise on the latent function."""
-        return self._variance_unit * sum(part.weight * part.extra for part in self.parts)
+        """What the dropped inputs explained, as a variance in squared units of `y`."""
+
+    @property
+    @abstractmethod
+    def clusters(self) -> int:
+        """How many models the submodel is a mixture of."""
+
+    @property
+    @abstractmethod
+    def _loss_text(self) -> str:
+        """What was lost, for `repr`."""
 
     @property
     def noise_variance(self) -> float:
-        """Noise variance, in squared units of `y`: the reference's.
+        """Noise variance, in squared units of `y`.
 
         Classes and counts have none: that is an AttributeError.
         """
         return noise_of(self.likelihood)
-
-    @property
-    def clusters(self) -> int:
-        """How many Gaussian processes the submodel is a mixture of."""
-        return len(self.parts)
-
-    @property
-    def likelihood(self) -> Likelihood:
-        """The likelihood, with a noise variance in squared units of `y`.
-
-        Of several clusters, with the means of its parameters.
-        """
-        values = sum(part.weight * np.exp(part.likelihood.log_parameters) for part in self.parts)
-        mean = self.parts[0].likelihood.with_log_parameters(np.log(values))
-        return mean.scaled(self._variance_unit)
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -120,9 +110,6 @@ class Submodel(Mixture):
     def _read(self, X: Any) -> Array:
         return new_inputs(self.columns, X, self.inputs)
 
-    def _components(self) -> Iterator[Component]:
-        return (Component(part.weight, part.predictor, part.likelihood) for part in self.parts)
-
     @property
     def _variance_unit(self) -> float:
         return float(self.columns.scaling.target_scale) ** 2
@@ -131,7 +118,53 @@ class Submodel(Mixture):
         """Name the inputs and what was lost."""
         named = ", ".join(self.inputs) if self.inputs else "no inputs"
         warning = "" if self.converged else ", not converged"
-        return f"Submodel({named}; divergence={self.loo_divergence:.4g}{warning})"
+        return f"{type(self).__name__}({named}; {self._loss_text}{warning})"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GaussianProcessSubmodel(Submodel):
+    """A Gaussian process on some of the inputs, or a mixture of several."""
+
+    parts: tuple[Part, ...]
+    """The conditioned processes, on the model's scale: one for each cluster of the draws."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel on the submodel's inputs: variances in squared units of `y`.
+
+        Where there are several clusters, it is the one at the mean of the logarithms.
+        """
+        first = self.parts[0].predictor
+        logs = np.sum([part.weight * part.predictor.log_parameters for part in self.parts], axis=0)
+        return first.kernel.with_log_parameters(logs, len(self.inputs)).scaled(self._variance_unit)
+
+    @property
+    def extra_variance(self) -> float:
+        """What the dropped inputs explained, now independent noise on the latent function."""
+        return self._variance_unit * sum(part.weight * part.extra for part in self.parts)
+
+    @property
+    def clusters(self) -> int:
+        """How many Gaussian processes the submodel is a mixture of."""
+        return len(self.parts)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The reference's likelihood, with a noise variance in squared units of `y`.
+
+        Where there are several clusters, it has the means of their parameters.
+        """
+        values = sum(part.weight * np.exp(part.likelihood.log_parameters) for part in self.parts)
+        mean = self.parts[0].likelihood.with_log_parameters(np.log(values))
+        return mean.scaled(self._variance_unit)
+
+    @property
+    def _loss_text(self) -> str:
+        return f"divergence={self.loo_divergence:.4g}"
+
+    def _components(self) -> Iterator[Component]:
+        return (Component(part.weight, part.predictor, part.likelihood) for part in self.parts)
 
 
 def submodel_of(
@@ -139,21 +172,21 @@ def submodel_of(
     positions: tuple[int, ...],
     parts: Sequence[tuple[Projection, Part]],
     problems: tuple[str, ...] = (),
-) -> Submodel:
+) -> GaussianProcessSubmodel:
     """Return the mixture of projected clusters; what it lost is their weighted mean.
 
     Parameters
     ----------
-    reference : Reference
     positions : tuple of int
         Inputs, in the order the user knows them.
     parts : sequence of (Projection, Part)
         One for each cluster of the reference's draws; the projections have their figures.
     problems : tuple of str
+        What may be wrong with the submodel.
     """
     figures = np.array([found.figures for found, _ in parts])
     weights = np.array([part.weight for _, part in parts])
-    return Submodel(
+    return GaussianProcessSubmodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
         **Figures(*(weights @ figures).tolist())._asdict(),
         converged=all(found.converged for found, _ in parts),
@@ -166,7 +199,7 @@ def submodel_of(
 
 def parts_of(
     problem: Problem,
-    shares: Sequence[Share],
+    components: Sequence[Cluster],
     targets: Targets | None,
     projections: Sequence[Projection],
     positions: tuple[int, ...],
@@ -176,40 +209,38 @@ def parts_of(
 
     Parameters
     ----------
-    problem : Problem
-    shares : sequence of Share
-        Of the clusters.
     targets : Targets or None
-        Of all of them, on a device.
+        The targets of all clusters, where they are in one batch on a device.
     projections : sequence of Projection
-        One for each of them.
+        One for each cluster.
     positions : tuple of int
         Inputs, in the order the user knows them.
     learn : Objective
         How they were learned.
     """
-    pairs = list(zip(shares, projections, strict=True))
+    pairs = list(zip(components, projections, strict=True))
     own: Iterable[tuple[Array, Array, Array]]
     if targets is not None and problem.is_exact:
-        X, given = conditioned_together(problem, targets, projections, learn)
+        X, given = conditioned_together(targets, projections, learn)
         xp = namespace(targets.X)
         # Copied: a view would keep, and pickle, those of all parts.
         both = zip(given.coefficients, given.root, strict=True)
         own = ((X, xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
     else:
-        own = (_given(problem, share, one, learn) for share, one in pairs)
+        own = (_given(problem, component, one, learn) for component, one in pairs)
     return [
-        _part(share, one, positions, *made) for (share, one), made in zip(pairs, own, strict=True)
+        _part(component, one, positions, *made)
+        for (component, one), made in zip(pairs, own, strict=True)
     ]
 
 
 def _given(
-    problem: Problem, share: Share, one: Projection, learn: Objective
+    problem: Problem, component: Cluster, one: Projection, learn: Objective
 ) -> tuple[Array, Array, Array]:
     """Return the points that predictions go through, their coefficients and root."""
-    target = share.target
+    target = component.target
     state = condition_on_data(
-        problem, share.likelihood, target, one.kernel, one.parameters, one.active, learn
+        problem, component.likelihood, target, one.kernel, one.parameters, one.active, learn
     )
     rows = conditioning_rows(problem, target, learn)
     support = rows.X if target.inducing is None else target.points(one.active)
@@ -217,14 +248,14 @@ def _given(
 
 
 def _part(
-    share: Share,
+    component: Cluster,
     projection: Projection,
     positions: tuple[int, ...],
     support: Array,
     coefficients: Array,
     root: Array,
 ) -> Part:
-    target, d = share.target, int(share.target.X.shape[1])
+    target, d = component.target, int(component.target.X.shape[1])
     extra = float(np.exp(projection.parameters[-1]))
     kernel = projection.kernel.with_log_parameters(projection.parameters[:-1], d)
     small = kernel.restricted(positions, d)
@@ -239,4 +270,4 @@ def _part(
         root=root,
         extra=extra + target.nugget,
     )
-    return Part(share.weight, predictor, share.likelihood, extra)
+    return Part(component.weight, predictor, component.likelihood, extra)

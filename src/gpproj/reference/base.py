@@ -1,12 +1,13 @@
-"""`Reference`: what everything after it asks of a reference, whatever kind of model it is."""
+"""`Reference`: the interface of all references, whatever kind of model they are."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,14 @@ from gpproj.inference import Inducing, Latent, LeaveOneOut
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Covariance
 from gpproj.prediction import Predictive, noise_of
-from gpproj.reference.draws import Clusters
+from gpproj.reference.draws import SMOOTHED, Clusters
+
+if TYPE_CHECKING:
+    from gpproj.reference.checking import ReferenceCheck
+
+
+LeftOutRows: TypeAlias = tuple[LeaveOneOut, NDArray[np.intp] | None]
+"""Predictions of rows, and labels of those that left together; None if each left by itself."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -28,7 +36,7 @@ class Reference(Predictive):
     `gpproj.from_moments`, `gpproj.from_draws` and the adapters of other libraries;
     `LinearReference` by `gpproj.sample_linear` and `gpproj.from_linear_draws`. What is listed here
     they all have. Everything public is in the user's units; the fields are on the model's scale,
-    which is standardised if that was asked for.
+    which is standardised unless the user wanted otherwise.
     """
 
     training: TrainingSet
@@ -37,9 +45,14 @@ class Reference(Predictive):
     """Makes a reference of other data in the same way; None if it is not known."""
 
     measures: ClassVar[tuple[str, ...]] = ()
-    """Methods of `gpproj.relevance` that it can be asked for."""
+    """Methods of `gpproj.relevance` that it has."""
     has_hyperparameters: ClassVar[bool] = False
-    """Whether they can be held or moved as single rows are left out."""
+    """Whether it has hyperparameters, which leaving out single rows may fix or move."""
+
+    @property
+    def remedy(self) -> str:
+        """What may help if it is too sure of itself or overfits."""
+        return "another model"
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -65,7 +78,7 @@ class Reference(Predictive):
     def likelihood(self) -> Likelihood:
         """The likelihood, with a noise variance in squared units of `y`.
 
-        Of posterior draws, with the means of its parameters.
+        With posterior draws, its parameters are their means.
         """
         return self.latent.likelihood.scaled(self._variance_unit)
 
@@ -101,6 +114,36 @@ class Reference(Predictive):
             `mean`, `variance` (of `y`, noise included) and `log_density`, each `(n,)`.
         """
 
+    def check(self) -> ReferenceCheck:
+        """Look at whether this reference is worth projecting, by its own training rows.
+
+        A projection is as good as its reference. Looked at are hyperparameters at their bounds,
+        noise that is as good as none, rows that repeat others, predictions of left-out rows beside
+        those of a model without inputs and of a ridge regression, and the calibration of these
+        predictions, which `gpproj.plots.calibration` draws. Rows of a group leave together, see
+        `with_row_groups`, but for linear references. With fewer than 30 rows predictions are not
+        judged. It is computed once.
+
+        Returns
+        -------
+        ReferenceCheck
+            `problems` holds a sentence for each thing that is wrong, with what to do.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> X, y = gpproj.datasets.toy_sines(n=100, random_state=0)
+        >>> gpproj.fit(X, y).check()
+        ReferenceCheck: nothing was found to be wrong
+        """
+        return self._check
+
+    @cached_property
+    def _check(self) -> ReferenceCheck:
+        from gpproj.reference.checking import check
+
+        return check(self)
+
     def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
         """Return a reference of other data, made by the same recipe."""
         if self.recipe is None:
@@ -126,17 +169,17 @@ class Reference(Predictive):
         Examples
         --------
         >>> import gpproj
-        >>> X, y = gpproj.datasets.toy_sines(n=40, random_state=0)
-        >>> ref = gpproj.fit(X[:, 5:], y).with_row_groups([row // 4 for row in range(40)])
+        >>> X, y = gpproj.datasets.toy_sines(n=100, random_state=0)
+        >>> ref = gpproj.fit(X[:, 5:], y).with_row_groups([row // 4 for row in range(100)])
         >>> gpproj.forward_search(ref, 1, progress=False).order
-        ('x2',)
+        ('x0',)
         """
         labels = None if row_groups is None else read_row_groups(row_groups, self.training.n)
         return self._with(replace(self.training, row_groups=labels))
 
     @abstractmethod
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Return the reference of some of the rows alone; what was learned is held."""
+        """Return the reference of some of the rows alone; what was learned stays fixed."""
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
@@ -161,6 +204,22 @@ class Reference(Predictive):
         """Inducing points that its covariance goes through, on the model's scale."""
         return None
 
+    def at_bounds(self) -> Iterator[tuple[str, str]]:
+        """Yield hyperparameters that are at their lower or upper bound, and where that is wrong."""
+        yield from ()
+
+    @property
+    def learned_noise(self) -> float | None:
+        """Noise variance in squared units of `y`, where the model says how much of it there is."""
+        return self.noise_variance if self.training.kind.is_scaled else None
+
+    def left_out_rows(self) -> LeftOutRows | None:
+        """Return what `loo` does, with rows that belong together left out together.
+
+        None where no row can be left out.
+        """
+        return self.loo(), None
+
     def centred(self) -> Self:
         """Return the same reference at the centre of its hyperparameter draws, if it has any."""
         return self
@@ -174,7 +233,7 @@ class Reference(Predictive):
     def usual_validation(self) -> Literal["loo", "kfold"]:
         """How it is validated unless the user says otherwise."""
         whole = self.training.row_groups is not None or self.loo_obstacle is not None
-        return "kfold" if whole or self.count == 1 else "loo"
+        return "kfold" if whole or self.count < SMOOTHED else "loo"
 
     def matrices(self, clusters: Clusters) -> int | None:
         """Return how many `(n, n)` matrices work on it holds at a time, on a device.
@@ -202,3 +261,7 @@ class Reference(Predictive):
 
     def _read(self, X: Any) -> Array:
         return new_inputs(self.training, X)
+
+
+Refit: TypeAlias = Callable[..., Reference]
+"""A function from other data to a reference of the same kind."""

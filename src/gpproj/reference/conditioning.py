@@ -9,10 +9,9 @@ import numpy as np
 
 from gpproj.data import TrainingSet, new_inputs, training_set
 from gpproj.inference import NUGGET, Inducing, Method, Problem, Sparse, plan_of
-from gpproj.inference.inducing import chosen
-from gpproj.kernels import Kernel
+from gpproj.inference.selection import choose_points
+from gpproj.kernels import Constant, Kernel, SquaredExponential
 from gpproj.likelihoods import Likelihood, named_likelihood
-from gpproj.linalg import Host
 from gpproj.optimise import Outcome
 from gpproj.priors import PriorLike
 from gpproj.recipes import Result, remembered
@@ -44,21 +43,9 @@ def condition(
         inputs with `standardize=True`.
     likelihood : gpproj.likelihoods object or str
         With its noise variance, if any, in squared units of `y`.
-    inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
-        How the posterior is computed; "auto" is exact for Gaussian noise, EP for classes and
-        Laplace's approximation for the others, and goes through inducing points above 4000 rows.
-    standardize : bool
-        Scale inputs and target to mean zero and variance one inside; the latent function of
-        classes and counts is centred at their overall rate.
-    exposure : array `(n,)`, optional
-        Of counts: what each rate is multiplied by.
-    nugget : float
-        Small independent variance of the latent function, as a fraction of the noise variance, or
-        of what one observation of another likelihood is worth. It is part of the prior of this
-        reference and of all its submodels.
-    device : str, optional
-        Where to compute: "cuda", or another device of torch, to which the data are moved. They stay
-        where they live when left out.
+    inference, standardize, exposure, nugget, device
+        Described at `gpproj.fit`. The nugget is part of the prior of this reference and of all its
+        submodels.
 
     Returns
     -------
@@ -92,7 +79,16 @@ def condition(
         own = kernel.scaled(1.0 / unit)
         problem = replace(problem, inducing=inducing_of(sparse, training, own))
     planned = {"inference": sparse or inference}  # folds have fewer rows, and keep to the plan
-    return Result(reference_of(training, problem, parameters), planned)
+    return Result(reference_of(training, problem, Draws.equal(parameters[None, :])), planned)
+
+
+def structure_of(kernel: Kernel | None) -> Kernel:
+    """Return the given kernel, or the paper's if there is none."""
+    if kernel is None:
+        return Constant() + SquaredExponential()
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
+    return kernel
 
 
 def training_for(
@@ -151,22 +147,22 @@ def inducing_of(sparse: Sparse, training: TrainingSet, kernel: Kernel) -> Induci
             raise type(error)(f"inducing, read as X is: {error}") from None
         return Inducing(points, sparse.method, sparse.selection, True, kernel, training.X)
     most = int(sparse.inducing)
-    Z = chosen(sparse.selection, kernel, training.X, mask, most)
+    Z = choose_points(sparse.selection, kernel, training.X, mask, most)
     return Inducing(Z, sparse.method, sparse.selection, False, kernel, training.X, most, mask)
 
 
 def reference_of(
     training: TrainingSet,
     problem: Problem,
-    parameters: Host,
+    draws: Draws,
     optimum: Outcome | None = None,
     prior: PriorLike = None,
 ) -> GaussianProcessReference:
-    """Return the reference at one vector of log hyperparameters on the model's scale, `(p,)`."""
+    """Return the reference at draws of log hyperparameters on the model's scale."""
     reference = GaussianProcessReference(
         training=training,
         problem=problem,
-        draws=Draws.equal(parameters[None, :]),
+        draws=draws,
         optimum=optimum,
         prior=prior,
     )

@@ -29,8 +29,8 @@ def sample_linear(
     y: Any,
     draws: int = 400,
     *,
-    prior_scale: float | None = None,
     noise_variance: float | None = None,
+    prior_scale: float | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Result[LinearReference]:
     """Draw from the posterior of a linear model with Gaussian noise: exactly, in no time.
@@ -49,11 +49,13 @@ def sample_linear(
     X : frame or array `(n, d)`
     y : array `(n,)`
     draws : int
+        Number of draws.
+    noise_variance : float, optional
+        Noise variance in squared units of `y`, where it is known.
     prior_scale : float, optional
         A fixed value of g, instead of the average.
-    noise_variance : float, optional
-        In squared units of `y`, where it is known.
     random_state : int, Generator or None
+        Seed of the random numbers, or a generator that one is drawn from; None takes a new one.
 
     Returns
     -------

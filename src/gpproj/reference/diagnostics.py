@@ -1,8 +1,9 @@
-"""Posterior draws as ArviZ data, and in plain words what is wrong with them."""
+"""Posterior draws as ArviZ data, and warnings about what is wrong with them."""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from itertools import compress
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from gpproj.data import TrainingSet
 from gpproj.inference import Problem
+from gpproj.kernels import Parameter
 from gpproj.linalg import Host
 from gpproj.reference.mcmc import arviz
 
@@ -32,7 +34,7 @@ def describe(
     parameters : array `(chains, draws, p)`
         Log parameters of the kernel on the model's scale, then those of the likelihood.
     sample_stats : Dataset, optional
-        What the sampler tells of each draw.
+        What the sampler reports of each draw.
 
     Returns
     -------
@@ -42,25 +44,23 @@ def describe(
         Constant inputs have no length-scale.
     """
     unit = float(training.scaling.target_scale) ** 2
-    named: dict[str, list[tuple[int, int]]] = {}
-    lengths: set[str] = set()
-    seen: dict[tuple[str, int | None], int] = {}
-    for column, one in enumerate(problem.kernel.parameters(training.d)):
-        again = seen[one.name, one.input] = seen.get((one.name, one.input), 0) + 1
-        if one.input is not None and not training.varying[one.input]:
+    values: dict[str, list[Host]] = {}
+    dims: dict[str, list[str]] = {}
+    seen: Counter[Parameter] = Counter()
+    for column, parameter in enumerate(problem.kernel.parameters(training.d)):
+        seen[parameter] += 1
+        if parameter.input is not None and not training.varying[parameter.input]:
             continue
-        name = one.name if again == 1 else f"{one.name}_{again}"
-        if not one.kind.is_variance:
-            lengths.add(name)
-        named.setdefault(name, []).append((column, -1 if one.input is None else one.input))
-    variables, dims = {}, {}
-    for name, columns in named.items():
-        values = np.exp(parameters[..., [column for column, _ in columns]])
-        scaled = values if name in lengths else unit * values
-        labelled = columns[0][1] >= 0
-        variables[name] = scaled if labelled else scaled[..., 0]
-        if labelled:
+        repeat = seen[parameter]
+        name = parameter.name if repeat == 1 else f"{parameter.name}_{repeat}"
+        if parameter.input is not None:
             dims[name] = ["input"]
+        value = np.exp(parameters[..., column])
+        values.setdefault(name, []).append(unit * value if parameter.kind.is_variance else value)
+    variables = {
+        name: np.stack(found, axis=-1) if name in dims else found[0]
+        for name, found in values.items()
+    }
     _, last = problem.halves(parameters)
     for column, name in enumerate(problem.likelihood.parameters.values()):
         scaled = np.exp(last[..., column])

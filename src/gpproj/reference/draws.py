@@ -129,11 +129,11 @@ def mixed_left_out(
     Parameters
     ----------
     weights : array `(s,)`
-        Of the draws.
+        Weights of the draws.
     predicted : sequence of Marginals
-        Of each draw, as `inference.left_out` has them.
+        Predictions by each draw, from `inference.left_out`.
     density : sequence of arrays `(u,)`
-        Log densities of what left, as `inference.left_out_density` has them.
+        Log densities of what was left out, from `inference.left_out_density`.
     """
     anew = np.exp(smoothed(np.log(weights)[:, None] - np.stack(density))[0])
     return Marginals(
@@ -190,7 +190,7 @@ def clusters_of(problem: Problem, draws: Draws, count: int) -> list[NDArray[np.i
     problem : Problem
     draws : Draws
     count : int
-        Of clusters, at most one for each draw.
+        Number of clusters, at most one for each draw.
 
     Returns
     -------
@@ -240,11 +240,13 @@ def smoothed(log_weights: Host) -> tuple[Host, Host]:
     -------
     array `(s, n)`, array `(n,)`
         Above about 0.7 the k of a column says that its weights cannot be trusted. So few draws that
-        no tail can be fitted to their weights have them as they are, and an infinite k.
+        no tail can be fitted to their weights have them as they are. Their k is zero where the
+        effective number of draws is half of their number, and infinite where it is not.
     """
     if len(log_weights) < SMOOTHED:
-        total = np.logaddexp.reduce(log_weights, axis=0)
-        return log_weights - total, np.full(log_weights.shape[1], np.inf)
+        weights = log_weights - np.logaddexp.reduce(log_weights, axis=0)
+        effective = np.exp(-np.logaddexp.reduce(2.0 * weights, axis=0))
+        return weights, np.where(effective < 0.5 * len(weights), np.inf, 0.0)
     from gpproj.reference.mcmc import arviz
 
     weights, k_hat = arviz().psislw(log_weights.T)

@@ -11,15 +11,14 @@ from gpproj.inference import NUGGET
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian, Likelihood, named_likelihood
 from gpproj.linalg import Host
-from gpproj.reference.conditioning import check_nugget, training_for
-from gpproj.reference.fitting import structure_of
+from gpproj.reference.base import Refit
+from gpproj.reference.moment_making import moment_reference
 from gpproj.reference.moments import (
     MomentReference,
     Predict,
-    Refit,
     Shrinkage,
-    floats_of,
-    moment_reference,
+    numbers_of,
+    row_count,
     vector_of,
 )
 
@@ -34,13 +33,13 @@ def from_moments(
     latent_cov: Any,
     noise_variance: float | None = None,
     *,
-    likelihood: Any = "gaussian",
-    exposure: Any = None,
-    predict: Predict | None = None,
-    refit: Refit | None = None,
+    likelihood: Likelihood | str = "gaussian",
     kernel: Kernel | None = None,
+    exposure: Any = None,
     standardize: bool = True,
     nugget: float = NUGGET,
+    predict: Predict | None = None,
+    refit: Refit | None = None,
 ) -> MomentReference:
     """Make a reference of any model that tells mean and covariance of its latent function.
 
@@ -53,21 +52,24 @@ def from_moments(
     latent_cov : array `(n, n)`
         Posterior covariance at `X`.
     noise_variance : float, optional
-        Of Gaussian noise, in squared units of `y`; other likelihoods have none.
+        Variance of Gaussian noise, in squared units of `y`; other likelihoods have none.
     likelihood : str or gpproj.likelihoods object
-    exposure : array `(n,)`, optional
-        Of counts: what each rate is multiplied by; the latent function is the log of the rate.
-    predict : callable, optional
-        From new inputs, as they are given to `ref.predict`, to mean and variance of the latent
-        function. Without it the reference cannot predict.
-    refit : callable, optional
-        From other data to a reference of the same kind. Without it there is no K-fold validation.
+        How the target follows from the latent function; described at `gpproj.fit`.
     kernel : Kernel, optional
         Structure of the submodels; `Constant() + SquaredExponential()` when left out.
+    exposure : array `(n,)`, optional
+        What the rate of each count is multiplied by; the latent function is the log of the rate.
     standardize : bool
         Scale inputs and target inside, for the sake of the submodels.
     nugget : float
-        Small independent variance of the latent function, added to `latent_cov` for projections.
+        Small independent variance of the latent function, as a fraction of the noise variance;
+        it is added to `latent_cov` for projections.
+    predict : callable, optional
+        A function from new inputs, as they are given to `ref.predict`, to mean and variance of the
+        latent function. Without it the reference cannot predict.
+    refit : callable, optional
+        A function from other data `(X, y)`, and `exposure` if there is one, to a reference of the
+        same kind. Without it there is no K-fold validation.
 
     Returns
     -------
@@ -85,20 +87,19 @@ def from_moments(
     >>> gpproj.forward_search(same, 1, progress=False).order
     ('x2',)
     """
-    observation = observation_of(likelihood, noise_variance)
-    check_nugget(nugget)
-    structure = structure_of(kernel)
-    training = training_for(X, y, observation, standardize, exposure)
-    mean, cov = _read_moments(latent_mean, latent_cov, training.n)
+    mean, cov = _read_moments(latent_mean, latent_cov, row_count(X))
     return moment_reference(
-        training,
-        structure,
-        observation,
+        X,
+        y,
+        observation_of(likelihood, noise_variance),
         mean,
         cov,
+        kernel=kernel,
+        exposure=exposure,
+        standardize=standardize,
         nugget=nugget,
-        outside=predict,
-        recipe=refit,
+        predict=predict,
+        refit=refit,
         source="from_moments",
     )
 
@@ -109,13 +110,13 @@ def from_draws(
     latent_draws: Any,
     noise_variance: Any = None,
     *,
-    likelihood: Any = "gaussian",
-    exposure: Any = None,
-    predict: Predict | None = None,
-    refit: Refit | None = None,
+    likelihood: Likelihood | str = "gaussian",
     kernel: Kernel | None = None,
+    exposure: Any = None,
     standardize: bool = True,
     nugget: float = NUGGET,
+    predict: Predict | None = None,
+    refit: Refit | None = None,
 ) -> MomentReference:
     """Make a reference of posterior draws of a latent function: of BART, an ensemble, anything.
 
@@ -130,9 +131,9 @@ def from_draws(
     latent_draws : array `(s, n)`
         Draws of the latent function at `X`, in units of `y` or on the scale of the link.
     noise_variance : float or array `(s,)`, optional
-        Of Gaussian noise, in squared units of `y`; draws of it are averaged.
-    likelihood, exposure, predict, refit, kernel, standardize, nugget
-        As for `from_moments`.
+        Variance of Gaussian noise, in squared units of `y`; draws of it are averaged.
+    likelihood, kernel, exposure, standardize, nugget, predict, refit
+        Described at `gpproj.from_moments`.
 
     Returns
     -------
@@ -146,36 +147,33 @@ def from_draws(
     draws = _matrix("latent_draws", latent_draws)
     if draws.shape[0] < 2:
         raise ValueError(f"latent_draws must be at least two; saw {draws.shape[0]}")
-    noise = (
-        None
-        if noise_variance is None
-        else float(np.mean(floats_of("noise_variance", noise_variance)))
-    )
-    observation = observation_of(likelihood, noise)
-    check_nugget(nugget)
-    structure = structure_of(kernel)
-    training = training_for(X, y, observation, standardize, exposure)
-    if draws.shape[1] != training.n:
+    noise = noise_variance
+    if noise is not None:
+        noise = float(np.mean(numbers_of("noise_variance", noise_variance)))
+    n = row_count(X)
+    if draws.shape[1] != n:
         raise ValueError(
-            f"latent_draws must have one column for each of the {training.n} rows of X; "
-            f"saw {draws.shape[1]}"
+            f"latent_draws must have one column for each of the {n} rows of X; saw {draws.shape[1]}"
         )
     cov, shrinkage = _covariance_of(draws)
     return moment_reference(
-        training,
-        structure,
-        observation,
+        X,
+        y,
+        observation_of(likelihood, noise),
         draws.mean(axis=0),
         cov,
+        kernel=kernel,
+        exposure=exposure,
+        standardize=standardize,
         nugget=nugget,
-        outside=predict,
-        recipe=refit,
+        predict=predict,
+        refit=refit,
         source="from_draws",
         shrinkage=shrinkage,
     )
 
 
-def observation_of(likelihood: Any, noise_variance: float | None) -> Likelihood:
+def observation_of(likelihood: Likelihood | str, noise_variance: float | None) -> Likelihood:
     """Return the likelihood with its noise variance, or say what is missing or too much."""
     found = named_likelihood(likelihood)
     if isinstance(found, Gaussian):
@@ -215,11 +213,11 @@ def _read_moments(latent_mean: Any, latent_cov: Any, n: int) -> tuple[Host, Host
         raise ValueError("latent_cov must be a covariance matrix: it has negative variances")
     if not np.allclose(cov, cov.T, rtol=1e-6, atol=1e-8 * float(np.max(np.diagonal(cov)))):
         raise ValueError("latent_cov must be symmetric")
-    return mean, 0.5 * (cov + cov.T)
+    return mean, cov
 
 
 def _matrix(name: str, values: Any) -> Host:
-    found = floats_of(name, values)
+    found = numbers_of(name, values)
     if found.ndim != 2:
         raise ValueError(f"{name} must have two dimensions; saw the shape {found.shape}")
     return found

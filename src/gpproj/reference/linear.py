@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
-from gpproj.data.checks import finite
-from gpproj.data.frames import is_frame, read, read_columns
+from gpproj.data.frames import is_frame, read_columns
 from gpproj.inference import Latent, LeaveOneOut, Sites
 from gpproj.linalg import DenseCovariance, Host, like, to_host
-from gpproj.reference.base import Reference
+from gpproj.reference.base import LeftOutRows, Reference, Refit
 from gpproj.reference.conditioning import training_for
-from gpproj.reference.draws import smoothed
-from gpproj.reference.linear_draws import FAMILIES, LinearDraws, LinearPredictive
-
-Refit: TypeAlias = Callable[..., Reference]
-"""From other data to a reference of the same kind."""
+from gpproj.reference.draws import mixture_moments, smoothed
+from gpproj.reference.linear_draws import (
+    FAMILIES,
+    LinearDraws,
+    LinearPredictive,
+    check_family,
+)
+from gpproj.reference.moments import numbers_of
 
 LARGEST = 700.0
 """Logarithm of the largest rate that has a meaning."""
@@ -103,23 +104,20 @@ class LinearReference(Reference, LinearPredictive):
         return smoothed(np.log(self.linear.weights)[:, None] - density)
 
     def loo(self) -> LeaveOneOut:
-        """Predict every training target from all the others, the draws weighted anew for each.
-
-        Returns
-        -------
-        LeaveOneOut
-            `mean`, `variance` (of `y`, noise included) and `log_density`, each `(n,)`.
-        """
+        """Predict every training target from all the others, the draws weighted anew for each."""
         log_weights, _ = self.log_weights()
         linear, offset = self.linear, self.training_offset
         X, y = to_host(self.training.X), to_host(self.training.y)
         weights, means = np.exp(log_weights), linear.means(X, offset)
-        mean = np.sum(weights * means, axis=0)
-        variance = np.sum(weights * (linear.spread(means) + (means - mean) ** 2), axis=0)
+        mean, variance = mixture_moments(weights, means, linear.spread(means))
         density = np.logaddexp.reduce(log_weights + linear.log_likelihood(X, y, offset), axis=0)
         mean, variance = self.columns.response(mean, variance)
         density = self.training.scaling.restore_log_density(density)
         return LeaveOneOut(*(like(part, self.training.X) for part in (mean, variance, density)))
+
+    def left_out_rows(self) -> LeftOutRows | None:
+        """Return what `loo` does, row by row; None where there are too few draws for it."""
+        return super().left_out_rows() if self.linear.count >= FEWEST else None
 
     def refit(
         self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None
@@ -131,7 +129,7 @@ class LinearReference(Reference, LinearPredictive):
         return found
 
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Return the reference of some of the rows alone, draws and scaling held."""
+        """Return the reference of some of the rows alone; draws and scaling stay fixed."""
         return self._with(self.training.take(rows), recipe=None)
 
     @property
@@ -164,12 +162,12 @@ class LinearReference(Reference, LinearPredictive):
     def __repr__(self) -> str:
         """Name the sizes and the family."""
         if self.linear.noise is None:
-            told = f"family={self.family}"
+            model = f"family={self.family}"
         else:
-            told = f"noise sd={np.sqrt(self.noise_variance):.4g}"
+            model = f"noise sd={np.sqrt(self.noise_variance):.4g}"
         return (
             f"LinearReference(n={self.training.n}, inputs={self.training.d}, "
-            f"draws={self.linear.count}, {told})"
+            f"draws={self.linear.count}, {model})"
         )
 
 
@@ -207,7 +205,7 @@ def from_linear_draws(
     intercept : float or array `(s,)`, optional
         Draws of the intercept; zero when left out. Submodels always have one.
     exposure : array `(n,)`, optional
-        Of counts: what each rate is multiplied by.
+        What the rate of each count is multiplied by.
     refit : callable, optional
         From other data (X, y, and exposure if there is one; classes as 0 and 1) to a reference of
         the same kind. Without it there is no K-fold validation.
@@ -226,9 +224,7 @@ def from_linear_draws(
     >>> gpproj.forward_search(ref, progress=False).order
     ('x0', 'x2', 'x1')
     """
-    if family not in FAMILIES:
-        known = ", ".join(f'"{name}"' for name in FAMILIES)
-        raise ValueError(f"family must be one of {known}; got {family!r}")
+    check_family(family)
     training = training_for(X, y, FAMILIES[family][0], True, exposure)
     slopes = _read_weights(weights, training)
     count = slopes.shape[0]
@@ -256,10 +252,10 @@ def linear_reference(
     ----------
     training : TrainingSet
     linear : LinearDraws
-        Of all inputs.
+        Draws of the weights of all inputs.
     recipe : callable or None
     source : str
-        The function that makes it.
+        Name of the function that makes it.
     """
     reference = LinearReference(training=training, recipe=recipe, linear=linear, source=source)
     eta = reference.training_values + reference.training_offset
@@ -274,17 +270,14 @@ def linear_reference(
 
 
 def _read_weights(weights: Any, training: TrainingSet) -> Host:
-    names = training.feature_names
-    found = (
-        read_columns(weights, names, "weights") if is_frame(weights) else read(weights, "weights")
-    )
-    values = to_host(found)
+    if is_frame(weights):
+        weights = read_columns(weights, training.feature_names, "weights")
+    values = numbers_of("weights", weights)
     if values.ndim != 2 or values.shape[1] != training.d or not values.shape[0]:
         raise ValueError(
             f"weights must have one row for each draw and one column for each of the {training.d} "
             f"inputs; saw the shape {values.shape}"
         )
-    finite(values, "weights", names)
     return values
 
 
@@ -303,15 +296,12 @@ def _read_noise(noise_variance: Any, family: str, count: int) -> Host | None:
 
 def _each(name: str, values: Any, count: int) -> Host:
     """Read one number for all draws, or one for each."""
-    found = to_host(read(values, name))
+    found = numbers_of(name, values)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
-    if found.ndim == 0:
-        found = np.full(count, float(found))
-    if found.shape != (count,):
+    if found.ndim and found.shape != (count,):
         raise ValueError(
             f"{name} must be a number, or one for each of the {count} draws; "
             f"saw the shape {found.shape}"
         )
-    finite(found, name)
-    return found
+    return np.broadcast_to(found, (count,))

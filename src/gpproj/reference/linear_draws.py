@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from gpproj.data import new_target
 from gpproj.kernels import Constant, Linear
 from gpproj.likelihoods import Bernoulli, Gaussian, Likelihood, Poisson
 from gpproj.linalg import Array, Host, like, to_host
@@ -23,24 +22,24 @@ class Aim(NamedTuple):
 
     eta: Host
     mean: Host
-    """Of y."""
+    """Mean of y."""
     absent: Host
-    """Of classes, one less the mean."""
+    """Probability of the first of two classes: one less the mean."""
     entropy: Host
-    """Of classes."""
+    """Entropy of two classes."""
 
     def take(self, draws: slice | NDArray[np.intp]) -> Aim:
-        """Return those of some draws."""
+        """Return the linear predictors of some draws."""
         return Aim(*(part[draws] for part in self))
 
 
 class Link(NamedTuple):
-    """What a likelihood with its canonical link says of linear predictors, elementwise."""
+    """Functions of linear predictors, elementwise, for a likelihood with its canonical link."""
 
     mean: Callable[[Host], Host]
-    """Of y."""
+    """Mean of y."""
     variance: Callable[[Host], Host]
-    """Of y, which is the derivative of its mean too."""
+    """Variance of y, which is the derivative of its mean too."""
     aim: Callable[[Host], Aim]
     """What divergences from the distributions at some linear predictors need of them."""
     divergence: Callable[[Aim, Host], Host]
@@ -98,6 +97,13 @@ FAMILIES: dict[str, tuple[Likelihood, Link | None]] = {
 """Likelihood and link of each family; Gaussian noise needs no link."""
 
 
+def check_family(family: Any) -> None:
+    """Refuse families that there are not."""
+    if family not in FAMILIES:
+        known = ", ".join(f'"{name}"' for name in FAMILIES)
+        raise ValueError(f"family must be one of {known}; got {family!r}")
+
+
 @dataclass(frozen=True, eq=False)
 class LinearDraws:
     """Linear functions of some inputs and their noise, one for each draw, on the model's scale."""
@@ -111,7 +117,11 @@ class LinearDraws:
     noise: Host | None
     """Variances, `(s,)`; None for classes and counts."""
     weights: Host
-    """Of the draws, `(s,)`, summing to one."""
+    """Weights of the draws, `(s,)`, summing to one."""
+
+    def __post_init__(self) -> None:
+        """Refuse families that there are not."""
+        check_family(self.family)
 
     @property
     def count(self) -> int:
@@ -250,69 +260,15 @@ class LinearPredictive(Mixture):
         """The likelihood, with the mean of the noise variances in squared units of `y`."""
         return self.linear.likelihood.scaled(float(self.columns.scaling.target_scale) ** 2)
 
-    def predict(self, X: Any) -> Prediction:
-        """Predict the latent function: that of classes and counts on the scale of their link.
+    def _latent(self, X_new: Array) -> Prediction:
+        return Prediction(*(like(part, X_new) for part in self.linear.predict(to_host(X_new))))
 
-        Parameters
-        ----------
-        X : frame or array
-            New inputs. Frames are read by column name, and other columns are ignored; arrays have
-            all columns of the training data, or those of a submodel in its order.
+    def _response(self, X_new: Array, offset: Host | None) -> Prediction:
+        found = self.linear.respond(to_host(X_new), offset)
+        return Prediction(*(like(part, X_new) for part in found))
 
-        Returns
-        -------
-        Prediction
-            `mean` and `variance` over the draws, `(m,)`, in the user's units.
-        """
-        rows, scaling = self._read(X), self.columns.scaling
-        mean, variance = self.linear.predict(to_host(rows))
-        return Prediction(
-            like(scaling.restore_mean(mean), rows), like(scaling.restore_variance(variance), rows)
-        )
-
-    def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
-        """Predict the target, noise included.
-
-        Parameters
-        ----------
-        X : frame or array
-            As for `predict`.
-        exposure : array `(m,)`, optional
-            Of counts: what each rate is multiplied by; one when left out.
-
-        Returns
-        -------
-        Prediction
-            `mean` and `variance` of `y`, `(m,)`: of classes, the probability of the second one and
-            its variance p (1 - p); of counts, the expected count.
-        """
-        rows = self._read(X)
-        found = self.linear.respond(to_host(rows), self._offset(exposure, int(rows.shape[0])))
-        mean, variance = self.columns.response(*found)
-        return Prediction(like(mean, rows), like(variance, rows))
-
-    def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
-        """Return the log predictive density of each new target, `(m,)`.
-
-        Parameters
-        ----------
-        X : frame or array
-            As for `predict`.
-        y : array `(m,)`
-            Classes by the labels that the training data had.
-        exposure : array `(m,)`, optional
-            Of counts: what each rate is multiplied by; one when left out.
-
-        Returns
-        -------
-        array `(m,)`
-            Of the mixture over the draws.
-        """
-        rows = self._read(X)
-        m = int(rows.shape[0])
-        target = to_host(new_target(self.columns, y, m))
-        found = self.linear.log_density(to_host(rows), target, self._offset(exposure, m))
-        return like(self.columns.scaling.restore_log_density(found), rows)
+    def _log_density(self, X_new: Array, y: Array, offset: Host | None) -> Array:
+        return like(self.linear.log_density(to_host(X_new), to_host(y), offset), X_new)
 
     @property
     def _input_scale(self) -> Host:

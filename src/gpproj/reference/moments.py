@@ -1,7 +1,8 @@
-"""`MomentReference`: any model that tells the latent function at the training inputs."""
+"""`MomentReference`: any model whose latent function has known moments at the training inputs."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,34 +11,39 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import TrainingSet, new_offset, new_target
+from gpproj.data import new_offset, new_target, taken
+from gpproj.data.checks import finite, vector
+from gpproj.data.frames import read
 from gpproj.inference import (
     Latent,
     LeaveOneOut,
     Marginals,
-    Observed,
     Sites,
-    method_of,
-    sites,
 )
-from gpproj.kernels import Kernel
-from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, DenseCovariance, Host, like, namespace, to_host
-from gpproj.prediction import Prediction, log_density_of_response, response_of, returned
-from gpproj.reference.base import Reference
-from gpproj.reference.conditioning import problem_of
+from gpproj.inference.sites import leave_one_out
+from gpproj.linalg import (
+    Array,
+    Covariance,
+    DenseCovariance,
+    Host,
+    LowRankCovariance,
+    like,
+    to_host,
+)
+from gpproj.prediction import (
+    Prediction,
+    log_density_of_response,
+    noise_of,
+    response_of,
+    returned,
+)
+from gpproj.reference.base import LeftOutRows, Reference
 from gpproj.reference.draws import Clusters, Draws
-from gpproj.reference.target import Share, Target, target_of
+from gpproj.reference.target import Cluster, Target, target_of
 from gpproj.reference.targeted import TargetReference
 
 Predict: TypeAlias = Callable[[Any], tuple[Any, Any]]
-"""From new inputs to mean and variance of the latent function, `(m,)` each, in the user's units."""
-
-Refit: TypeAlias = Callable[..., Reference]
-"""From other data to a reference of the same kind."""
-
-NODES = 32
-"""Of the Gauss-Hermite rule for what a likelihood expects of its derivatives."""
+"""A function from new inputs to mean and variance of the latent function, `(m,)` each."""
 
 
 class Shrinkage(NamedTuple):
@@ -57,12 +63,22 @@ class MomentReference(TargetReference):
 
     moments: Latent
     """On the model's scale."""
-    outside: Predict | None = None
-    """Predicts the latent function at new inputs, in the user's units."""
+    predict_latent: Predict | None = None
+    """The function that predicts the latent function at new inputs, in the user's units."""
     source: str = "from_moments"
     """The function that made it."""
     shrinkage: Shrinkage | None = None
     """What was done to the covariance of draws; None if nothing was."""
+    row_predictions: Marginals | None = None
+    """Predictions of every row by a model that has not seen it, `(n,)` each, on the model's scale:
+    of the target of Gaussian noise, noise included, else of the latent function. None where rows
+    are left out of the moments."""
+
+    @property
+    def remedy(self) -> str:
+        """What may help if it is too sure of itself or overfits."""
+        alone = self.row_predictions is not None
+        return "other variances or quantiles, or another model" if alone else "another model"
 
     @property
     def latent(self) -> Latent:  # given, not computed
@@ -71,11 +87,25 @@ class MomentReference(TargetReference):
 
     @cached_property
     def target(self) -> Target:
-        """What projections are held to, on the model's scale: with the nugget of all submodels."""
-        latent, n = self.latent, self.training.n
-        cov, eps = latent.latent_cov.dense(), self.problem.nugget_variance(latent.likelihood)
-        noisy = DenseCovariance(cov + like(eps * np.eye(n), cov))
-        return target_of(self.problem, latent._replace(latent_cov=noisy))
+        """What projections are compared with, on the model's scale, with the nugget."""
+        latent, repeats = self.latent, self.problem.repeats
+        predicted = self.row_predictions
+        if predicted is not None and repeats is not None:
+            mean, variance = (repeats.total(part) / repeats.count for part in predicted)
+            if self.problem.is_exact:  # of the mean target of equal rows, whose noise is averaged
+                noise = noise_of(latent.likelihood)
+                variance = variance - noise * (1.0 - 1.0 / repeats.count)
+            predicted = Marginals(mean, variance)
+        latent = latent._replace(left_out=predicted)
+        return target_of(self.problem, latent._replace(latent_cov=self._with_nugget()))
+
+    def _with_nugget(self) -> Covariance:
+        latent = self.latent
+        cov, eps = latent.latent_cov, self.problem.nugget_variance(latent.likelihood)
+        if isinstance(cov, LowRankCovariance):
+            return LowRankCovariance(cov.noise + eps, cov.factor)
+        matrix = cov.dense()
+        return DenseCovariance(matrix + like(eps * np.eye(self.training.n), matrix))
 
     @property
     def known_parameters(self) -> None:
@@ -84,11 +114,11 @@ class MomentReference(TargetReference):
 
     def predict(self, X: Any) -> Prediction:
         """Predict the latent function by the function that came with the reference."""
-        if self.outside is None:
+        if self.predict_latent is None:
             raise ValueError(
                 f"this reference cannot predict: it has no predict function, see {self.source}"
             )
-        mean, variance = self.outside(X)
+        mean, variance = self.predict_latent(X)
         found = Prediction(vector_of("predict", mean), vector_of("predict", variance))
         if found.mean.shape != found.variance.shape:
             raise ValueError(
@@ -98,61 +128,130 @@ class MomentReference(TargetReference):
         return Prediction(*(returned(like(part, self.training.X), X) for part in found))
 
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
-        """Predict the target, noise included; as for other references."""
+        """Predict the target, noise included, as every `Predictive` does."""
         latent = self.predict(X)
-        offset = new_offset(self.columns, exposure, int(latent.mean.shape[0]))
-        return response_of(self.likelihood, latent, None if offset is None else to_host(offset))
+        return response_of(self.likelihood, latent, self._log_exposure(exposure, latent))
 
     def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
-        """Return the log predictive density of each new target, `(m,)`; as for other references."""
+        """Return the log density of each new target, as every `Predictive` does."""
         latent = self.predict(X)
-        rows = int(latent.mean.shape[0])
-        offset = new_offset(self.columns, exposure, rows)
-        target = new_target(self.columns, y, rows)
+        offset = self._log_exposure(exposure, latent)
+        target = new_target(self.columns, y, int(latent.mean.shape[0]))
         if self.columns.kind.is_scaled:
             target = self.columns.scaling.restore_mean(target)
-        return log_density_of_response(
-            self.likelihood, target, latent, None if offset is None else to_host(offset)
-        )
+        return log_density_of_response(self.likelihood, target, latent, offset)
+
+    def _log_exposure(self, exposure: Any, latent: Prediction) -> Host | None:
+        found = new_offset(self.columns, exposure, int(latent.mean.shape[0]))
+        return None if found is None else to_host(found)
 
     def loo(self) -> LeaveOneOut:
-        """Predict every training target from all the others, by removing its site alone."""
+        """Predict every training target from all the others, by removing its site alone.
+
+        References of predictions have them already.
+        """
         latent, problem = self.latent, self.problem
+        if self.row_predictions is not None:
+            return self._given_loo(self.row_predictions)
         marginals = Marginals(to_host(latent.latent_mean), to_host(latent.latent_cov.diagonal()))
-        found = sites.leave_one_out(problem.observed(latent.likelihood), marginals, latent.sites)
+        found = leave_one_out(problem.observed(latent.likelihood), marginals, latent.sites)
         mean, variance = self.columns.response(found.mean, found.variance)
         density = self.training.scaling.restore_log_density(found.log_density)
         return LeaveOneOut(*(like(part, problem.X) for part in (mean, variance, density)))
 
+    def _given_loo(self, predicted: Marginals) -> LeaveOneOut:
+        problem, scaling = self.problem, self.training.scaling
+        if problem.is_exact:
+            y = to_host(problem.y)
+            square = (y - predicted.mean) ** 2 / predicted.variance
+            density = -0.5 * (square + np.log(2.0 * np.pi * predicted.variance))
+            mean, variance = self.columns.response(predicted.mean, predicted.variance)
+        else:
+            latent, observed = Prediction(*predicted), problem.observed(self.latent.likelihood)
+            mean, variance = response_of(self.latent.likelihood, latent, observed.offset)
+            density = to_host(
+                log_density_of_response(self.latent.likelihood, observed.y, latent, observed.offset)
+            )
+        found = (mean, variance, scaling.restore_log_density(density))
+        return LeaveOneOut(*(like(part, problem.X) for part in found))
+
+    def left_out_rows(self) -> LeftOutRows | None:
+        """Return what `loo` does, with rows that belong together left out together.
+
+        None where the sites of rows cannot be removed from the moments. Predictions that were given
+        are as they are.
+        """
+        if self.row_predictions is not None:
+            return self.loo(), None
+        found = self.target.left_out
+        return super().left_out_rows() if found is not None and found.separable else None
+
+    @property
+    def learned_noise(self) -> float | None:
+        """Noise variance, where there is one; that of predictions is made up."""
+        return None if self.row_predictions is not None else super().learned_noise
+
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
         """Return the reference of some of the rows, whose moments were given all the rows."""
         latent = self.latent
-        xp = namespace(latent.latent_mean)
-        where = xp.asarray(rows, device=latent.latent_mean.device)
         moments = Latent(
-            xp.take(latent.latent_mean, where),
+            taken(latent.latent_mean, rows),
             latent.latent_cov.take(rows),
             latent.likelihood,
             Sites(latent.sites.precision[rows], latent.sites.shift[rows]),
         )
-        return self._with(self.training.take(rows), moments=moments, recipe=None)
+        predicted = self.row_predictions
+        if predicted is not None:
+            predicted = Marginals(predicted.mean[rows], predicted.variance[rows])
+        return self._with(
+            self.training.take(rows), moments=moments, recipe=None, row_predictions=predicted
+        )
 
     @property
     def count(self) -> int:
         """One: draws were reduced to moments."""
         return 1
 
+    def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
+        """Return a reference of other data; its function is given row groups if it takes them."""
+        if row_groups is None or not self._predicts_groups:
+            return super().refit(X, y, exposure, row_groups)
+        assert self.recipe is not None  # it was looked at
+        given = {} if exposure is None else {"exposure": exposure}
+        found = self.recipe(X, y, row_groups=row_groups, **given)
+        return found if found.training.row_groups is not None else found.with_row_groups(row_groups)
+
+    def with_row_groups(self, row_groups: Any) -> Self:
+        """Return the same reference with groups of rows; described at `Reference`.
+
+        Predictions of rows, where it has any, must be by models without the group of the row.
+        """
+        if self.source == "from_estimator" and row_groups is not None:
+            raise ValueError(
+                "row_groups: every row has to be predicted without its group; give them to "
+                "from_estimator"
+            )
+        return super().with_row_groups(row_groups)
+
+    @property
+    def _predicts_groups(self) -> bool:
+        """Whether the function that makes another reference takes row groups."""
+        if self.recipe is None:
+            return False
+        return "row_groups" in inspect.signature(self.recipe).parameters
+
     @property
     def facts(self) -> tuple[Any, ...]:
-        """The moments, for a fingerprint."""
-        return to_host(self.latent.latent_mean), to_host(self.latent.latent_cov.diagonal())
+        """The moments and the predictions of rows, for a fingerprint."""
+        moments = to_host(self.latent.latent_mean), to_host(self.latent.latent_cov.diagonal())
+        return moments + tuple(self.row_predictions or ())
 
     @property
     def loo_obstacle(self) -> str:
         """Why single rows cannot be left out of it without refits."""
         return f"needs the hyperparameters of the reference, and one made by {self.source} has none"
 
-    def shares(self, clusters: Clusters) -> Sequence[None]:
+    def clustered_draws(self, clusters: Clusters) -> Sequence[None]:
         """Return the one cluster that there is."""
         if clusters not in (None, 1):
             raise ValueError(
@@ -161,9 +260,9 @@ class MomentReference(TargetReference):
             )
         return [None]
 
-    def share(self, draws: Draws | None) -> Share:
-        """Return what its projections are held to."""
-        return Share(1.0, self.target, self.latent.likelihood, np.empty(0))
+    def cluster_of(self, draws: Draws | None) -> Cluster:
+        """Return what its projections are compared with."""
+        return Cluster(1.0, self.target, self.latent.likelihood, np.empty(0))
 
     @property
     def _no_recipe(self) -> str:
@@ -180,106 +279,19 @@ class MomentReference(TargetReference):
         )
 
 
-def moment_reference(
-    training: TrainingSet,
-    structure: Kernel,
-    likelihood: Likelihood,
-    latent_mean: Host,
-    latent_cov: Host,
-    *,
-    nugget: float,
-    outside: Predict | None,
-    recipe: Refit | None,
-    source: str,
-    own_sites: Sites | None = None,
-    shrinkage: Shrinkage | None = None,
-) -> MomentReference:
-    """Return a reference of moments in the user's units.
-
-    Parameters
-    ----------
-    training : TrainingSet
-    structure : Kernel
-        Of submodels.
-    likelihood : Likelihood
-        In the user's units.
-    latent_mean : array `(n,)`
-    latent_cov : array `(n, n)`
-    nugget : float
-    outside, recipe : callables or None
-    source : str
-        The function that makes it.
-    own_sites : Sites, optional
-        That stand for the likelihood, where they are known.
-    shrinkage : Shrinkage, optional
-    """
-    scaling = training.scaling
-    unit = float(scaling.target_scale) ** 2
-    own = likelihood.scaled(1.0 / unit)
-    problem = problem_of(training, structure, own, method_of("auto", own), nugget)
-    mean = (latent_mean - scaling.target_mean) / scaling.target_scale
-    cov = latent_cov / unit
-    observed = problem.observed(own)
-    found = own_sites or _expected_sites(own, observed, mean, np.diagonal(cov))
-    X = training.X
-    latent = Latent(like(mean, X), DenseCovariance(like(cov, X)), own, found)
-    reference = MomentReference(
-        training=training,
-        problem=problem,
-        recipe=recipe,
-        moments=latent,
-        outside=outside,
-        source=source,
-        shrinkage=shrinkage,
-    )
-    try:
-        _ = reference.target.log_det
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            "latent_cov must be a covariance matrix: it has negative eigenvalues"
-        ) from None
-    return reference
+def row_count(X: Any) -> int:
+    """Return the number of rows of a frame, an array or a list."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
 
 
-def _expected_sites(
-    likelihood: Likelihood, observed: Observed, mean: Host, variance: Host
-) -> Sites:
-    """Return sites that stand for the likelihood under the marginals of the latent function.
-
-    tau = max(0, -E[d2 log p(y | f)]),   nu = tau mu + E[d log p(y | f)];
-
-    Gaussian noise has its own sites whatever the marginals.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    weights = weights / weights.sum()
-    f = mean + np.sqrt(variance) * nodes[:, None]
-    y = np.broadcast_to(observed.y, f.shape)
-    derivatives = likelihood.derivatives(y, f + observed.offset)
-    precision = np.maximum(-(weights @ derivatives.second), 0.0)
-    shift = precision * mean + weights @ derivatives.first
-    return Sites(precision, np.where(precision > 0.0, shift, 0.0))
-
-
-def floats_of(name: str, values: Any) -> Host:
-    """Read an array of finite numbers."""
-    if hasattr(values, "dense"):
-        values = values.dense()
-    try:
-        found = (
-            to_host(values) if hasattr(values, "dtype") else np.asarray(values, dtype=np.float64)
-        )
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must hold numbers; saw {type(values).__name__}") from None
-    if not np.all(np.isfinite(found)):
-        raise ValueError(f"{name} must be finite")
-    return found
+def numbers_of(name: str, values: Any) -> Host:
+    """Read an array of finite numbers, whatever its shape."""
+    found = read(values, name)
+    finite(found, name)
+    return to_host(found)
 
 
 def vector_of(name: str, values: Any) -> Host:
-    """Read an array of finite numbers that has one dimension."""
-    found = floats_of(name, values)
-    if found.ndim == 2 and 1 in found.shape:
-        found = found.reshape(-1)
-    if found.ndim != 1:
-        raise ValueError(f"{name} must have one dimension; saw the shape {found.shape}")
-    return found
+    """Read an array of finite numbers that has one dimension, or a single column."""
+    return to_host(vector(numbers_of(name, values), name))

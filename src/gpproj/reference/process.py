@@ -22,7 +22,7 @@ from gpproj.inference import (
 from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.prediction import Component, LatentPredictor, Mixture
-from gpproj.priors import PriorLike
+from gpproj.priors import PriorLike, scales
 from gpproj.reference.draws import (
     Clusters,
     Draws,
@@ -31,7 +31,7 @@ from gpproj.reference.draws import (
     integrate,
     weighted_leave_one_out,
 )
-from gpproj.reference.target import Share, Target, target_of
+from gpproj.reference.target import Cluster, Target, target_of
 from gpproj.reference.targeted import TargetReference
 
 if TYPE_CHECKING:
@@ -39,9 +39,12 @@ if TYPE_CHECKING:
 
     from gpproj.optimise import Outcome
 
+AT_BOUND = 1e-3
+"""Distance of a log hyperparameter from its bound that counts as none."""
+
 
 class Computed(NamedTuple):
-    """What was computed from a reference's draws before, and need not be once more."""
+    """Results of a reference's draws that were computed before it was saved."""
 
     latent: Latent
     central: Conditioned
@@ -65,16 +68,21 @@ class GaussianProcessReference(TargetReference, Mixture):
     """Posterior draws of the hyperparameters as ArviZ data, in the user's units; None when they are
     fixed values."""
     _computed: Computed | None = None
-    """Of a reference that was loaded: what it was saved with."""
+    """What a reference that was loaded was saved with; None if it is to be computed."""
 
     measures: ClassVar[tuple[str, ...]] = ("ard", "kl", "variance", "permutation")
     has_hyperparameters: ClassVar[bool] = True
 
     @property
+    def remedy(self) -> str:
+        """What may help if it is too sure of itself or overfits."""
+        return "gpproj.sample or another prior"
+
+    @property
     def kernel(self) -> Kernel:
         """The kernel: variances in squared units of `y`, length-scales per standardised input.
 
-        Of posterior draws, the one at the mean of the logarithms.
+        With posterior draws it is at the mean of the logarithms.
         """
         return self.model_kernel.scaled(self._variance_unit)
 
@@ -85,15 +93,10 @@ class GaussianProcessReference(TargetReference, Mixture):
         return float(self._central.log_evidence - jacobian)
 
     def loo(self) -> LeaveOneOut:
-        """Predict every training target from all the others.
+        """Predict every training target from all the others, as every reference does.
 
-        Hyperparameters that are fixed values are held; posterior draws are weighted anew for every
+        A single vector of hyperparameters stays fixed; posterior draws are weighted anew for every
         target.
-
-        Returns
-        -------
-        LeaveOneOut
-            `mean`, `variance` (of `y`, noise included) and `log_density`, each `(n,)`.
         """
         if self.draws.count > 1:
             found = weighted_leave_one_out(self.problem, self.draws)
@@ -133,6 +136,34 @@ class GaussianProcessReference(TargetReference, Mixture):
         relevance /= max(relevance.max(), np.finfo(float).tiny)
         return pd.Series(relevance, index=list(self.feature_names), name="ard_relevance")
 
+    def at_bounds(self) -> Iterator[tuple[str, str]]:
+        """Yield hyperparameters that are at a bound where that is wrong, and at which.
+
+        Those are short length-scales, noise, and the largest dispersion. Long length-scales and
+        small effects are those of inputs that are off, a large signal goes with a function that is
+        nearly linear, and counts without dispersion are Poisson's.
+        """
+        if self.optimum is None:
+            return
+        from gpproj.reference.log_posterior import LogPosterior
+
+        lower, upper = LogPosterior(self.problem, scales(self.training), self.prior).bounds
+        best = self.optimum.x[int(np.argmin(self.optimum.value))]
+        parameters = self.structure.parameters(self.training.d)
+        for place, one in enumerate(parameters):
+            short = one.kind.is_scale and best[place] < lower[place] + AT_BOUND
+            if not short:
+                continue
+            if one.input is None:  # of all inputs alike
+                yield one.name, "lower"
+            elif self.problem.mask[one.input]:
+                yield f"{one.name} of {self.feature_names[one.input]}", "lower"
+        for place, name in enumerate(self.problem.likelihood.parameters.values(), len(parameters)):
+            if name == "noise_variance" and best[place] < lower[place] + AT_BOUND:
+                yield name, "lower"
+            elif best[place] > upper[place] - AT_BOUND:
+                yield name, "upper"
+
     def to(self, device: str) -> GaussianProcessReference:
         """Return the same reference on a device of torch, such as "cuda", to compute there.
 
@@ -148,7 +179,7 @@ class GaussianProcessReference(TargetReference, Mixture):
         return replace(moved, problem=problem)
 
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Return the reference of some of the rows alone, hyperparameters and scaling held."""
+        """Return the reference of some rows alone; hyperparameters and scaling stay fixed."""
         return self._with(self.training.take(rows), recipe=None, posterior=None)
 
     def _with(self, training: TrainingSet, **changes: Any) -> Self:
@@ -203,10 +234,10 @@ class GaussianProcessReference(TargetReference, Mixture):
 
     @cached_property
     def target(self) -> Target:
-        """What projections are held to, on the model's scale."""
+        """What projections are compared with, on the model's scale."""
         return target_of(self.problem, self.latent)
 
-    def shares(self, clusters: Clusters) -> list[Draws]:
+    def clustered_draws(self, clusters: Clusters) -> list[Draws]:
         """Return the clusters of the draws; their weights within each sum to its weight.
 
         Parameters
@@ -223,13 +254,13 @@ class GaussianProcessReference(TargetReference, Mixture):
             self._partitions[count] = clusters_of(self.problem, self.draws, count)
         return self._partitions[count]
 
-    def share(self, draws: Draws | None) -> Share:
-        """Return what the projections of some of the draws are held to."""
+    def cluster_of(self, draws: Draws | None) -> Cluster:
+        """Return what the projections of some of the draws are compared with."""
         if draws is None or draws.count == self.draws.count:
-            return Share(1.0, self.target, self.latent.likelihood, self.draws.centre)
+            return Cluster(1.0, self.target, self.latent.likelihood, self.draws.centre)
         latent = integrate(self.problem, draws)
         target = target_of(self.problem, latent)
-        return Share(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
+        return Cluster(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
 
     @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:
@@ -263,11 +294,11 @@ class GaussianProcessReference(TargetReference, Mixture):
         """Name the sizes, the likelihood and the evidence."""
         drawn = f"draws={self.draws.count}, " if self.draws.count > 1 else ""
         if self.training.kind.is_scaled:
-            told = f"noise sd={np.sqrt(self.noise_variance):.4g}"
+            model = f"noise sd={np.sqrt(self.noise_variance):.4g}"
         else:
-            told = f"likelihood={self.likelihood!r}"
+            model = f"likelihood={self.likelihood!r}"
         sizes = f"n={self.training.n}, inputs={self.training.d}"
         return (
-            f"GaussianProcessReference({sizes}, {drawn}{told}, "
+            f"GaussianProcessReference({sizes}, {drawn}{model}, "
             f"log marginal likelihood={self.log_marginal_likelihood:.2f})"
         )

@@ -11,23 +11,18 @@ from typing import Any
 import numpy as np
 
 from gpproj.execute import Progress, check_jobs
-from gpproj.inference import NUGGET, Problem, Sparse, plan_of
+from gpproj.inference import NUGGET, Sparse, plan_of
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import named_likelihood
+from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host, JitterWarning, one_blas_thread
-from gpproj.priors import PriorLike, Scales, prior_of, scales
+from gpproj.priors import PriorLike, scales
 from gpproj.recipes import Result, remembered
-from gpproj.reference.conditioning import check_nugget, problem_of, training_for
+from gpproj.reference.conditioning import check_nugget, problem_of, structure_of, training_for
 from gpproj.reference.diagnostics import describe, warn_of_trouble
 from gpproj.reference.draws import Draws
-from gpproj.reference.fitting import (
-    default_starts,
-    log_density_of,
-    settled,
-    structure_of,
-    with_inducing,
-    with_moved_points,
-)
+from gpproj.reference.fit_starts import default_starts
+from gpproj.reference.fit_through_points import optimised
+from gpproj.reference.log_posterior import LogPosterior
 from gpproj.reference.mcmc import need_mcmc
 from gpproj.reference.process import GaussianProcessReference
 from gpproj.reference.space import Space
@@ -41,25 +36,25 @@ def sample(
     X: Any,
     y: Any,
     draws: int = 100,
+    likelihood: Likelihood | str = "gaussian",
+    kernel: Kernel | None = None,
+    *,
     tune: int = 300,
     chains: int = 2,
-    prior: PriorLike = "weak",
-    likelihood: Any = "gaussian",
-    kernel: Kernel | None = None,
-    standardize: bool = True,
-    *,
-    random_state: int | np.random.Generator | None = None,
-    progress: bool = True,
-    n_jobs: int | None = 1,
     exposure: Any = None,
+    prior: PriorLike = "saas",
     inference: str | Sparse = "auto",
+    standardize: bool = True,
     nugget: float = NUGGET,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = 1,
+    progress: bool = True,
     device: str | None = None,
 ) -> Result[GaussianProcessReference]:
     """Sample the posterior of the hyperparameters of a Gaussian process.
 
-    The reference is the mixture of the processes at all draws. Projections are held to its first
-    two moments, as in the paper, or to those of clusters of draws. Needs `pip install
+    The reference is the mixture of the processes at all draws. Projections are compared with its
+    first two moments, as in the paper, or with those of clusters of draws. Needs `pip install
     "gpproj[mcmc]"`.
 
     Parameters
@@ -67,33 +62,23 @@ def sample(
     X : frame or array `(n, d)`
     y : array `(n,)`
     draws : int
-        Draws kept in all, at least four from each chain; rounded up to a multiple of the chains.
+        Number of draws in all, at least four from each chain; rounded up to a multiple of the
+        chains.
+    likelihood, kernel, exposure, inference, standardize, nugget, device
+        Described at `gpproj.fit`.
     tune : int
         Steps of each chain before its first draw.
     chains : int
         Independent chains; with two or more they can be compared.
-    prior : {"weak", "log-uniform"} or mapping
-        Of the hyperparameters, see `gpproj.priors`. "log-uniform" is the paper's, between wide
-        bounds.
-    likelihood : str or gpproj.likelihoods object
-        As for `fit`.
-    kernel : Kernel, optional
-        Structure of the covariance; `Constant() + SquaredExponential()` when left out.
-    standardize : bool
-        Scale inputs and target to mean zero and variance one inside.
+    prior : {"saas", "weak", "botorch", "inverse-gamma", "log-uniform"} or mapping
+        Prior of the hyperparameters, see `gpproj.priors`. "log-uniform" is the paper's, between
+        wide bounds.
     random_state : int, Generator or None
-    progress : bool
-        Show how far the chains are, on standard error.
+        Seed of the random numbers, or a generator that one is drawn from; None takes a new one.
     n_jobs : int or None
         Chains that run at the same time; the draws are the same whatever their number.
-    exposure : array `(n,)`, optional
-        Of counts: what each rate is multiplied by.
-    inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
-        How the marginal likelihood is computed; "auto" chooses as for `fit`.
-    nugget : float
-        Small independent variance of the latent function, as for `fit`.
-    device : str, optional
-        Where to compute, as for `fit`.
+    progress : bool
+        Show how far the chains are, on standard error.
 
     Returns
     -------
@@ -119,23 +104,20 @@ def sample(
     observation = named_likelihood(likelihood)
     structure = structure_of(kernel)
     if prior is None:
-        raise ValueError('prior must be "weak", "log-uniform" or a mapping; sampling needs one')
+        raise ValueError("prior must be a name or a mapping; sampling needs one")
     check_nugget(nugget)
     check_jobs(n_jobs)
     training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
-    problem, units = problem_of(training, structure, observation, method, nugget), scales(training)
+    problem = problem_of(training, structure, observation, method, nugget)
+    posterior = LogPosterior(problem, scales(training), prior)
     seed = seed_of(random_state)
     with one_blas_thread():
-        if sparse is not None:
-            problem = with_inducing(problem, training, units, sparse)
-        problem, optimum = settled(problem, units, default_starts(problem, units), prior)
-        if sparse is not None and sparse.optimise:
-            problem, optimum = with_moved_points(problem, units, optimum, prior)
-        space = space_of(problem, units, prior)
+        posterior, optimum = optimised(posterior, training, default_starts(posterior), sparse)
+        space = space_of(posterior)
         mode = space.free(optimum.x[int(np.argmin(optimum.value))])
         trace = run_chains(
-            lambda: space.pulled_back(partial(log_density_of(problem, units, prior), lanes=(0,))),
+            lambda: space.pulled_back(partial(posterior.density(), lanes=(0,))),
             mode,
             draws=-(-draws // chains),
             tune=tune,
@@ -145,31 +127,29 @@ def sample(
             n_jobs=n_jobs,
         )
     parameters = space.fixed(np.asarray(trace.posterior["free"]))
-    posterior = describe(training, problem, parameters, trace.sample_stats)
-    warn_of_trouble(posterior)
+    described = describe(training, posterior.problem, parameters, trace.sample_stats)
+    warn_of_trouble(described)
     changed = {
         "random_state": seed,
         "inference": sparse or inference,  # folds have fewer rows, and keep to the plan
     }
-    flat = Draws.equal(parameters.reshape(-1, parameters.shape[-1]))
     made = GaussianProcessReference(
         training=training,
-        problem=problem,
-        draws=flat,
+        problem=posterior.problem,
+        draws=Draws.equal(parameters.reshape(-1, parameters.shape[-1])),
         optimum=optimum,
         prior=prior,
-        posterior=posterior,
+        posterior=described,
     )
     return Result(made, changed)
 
 
-def space_of(problem: Problem, units: Scales, prior: PriorLike) -> Space:
+def space_of(posterior: LogPosterior) -> Space:
     """Return the space to sample in: what belongs to constant inputs stays where it is."""
-    last = tuple(problem.likelihood.parameters.values())
-    joint = prior_of(prior, problem.kernel, units, last)
-    assert joint is not None  # only None has no prior
-    varying = np.append(problem.mask, True)  # the last for parameters of no input
-    return Space(joint.bounds, joint.log_units, varying[joint.owners])
+    prior = posterior.log_prior
+    assert prior is not None  # only None has no prior
+    varying = np.append(posterior.problem.mask, True)  # the last for parameters of no input
+    return Space(prior.bounds, prior.log_units, varying[prior.owners])
 
 
 def run_chains(

@@ -29,9 +29,9 @@ class Space:
     bounds : Bounds
         `(p,)` each, infinite where there is none.
     values : array `(p,)`
-        Of the entries that are held.
+        Values of the entries that stay fixed.
     moving : bool array `(p,)`
-        The others, `m` of them.
+        Which entries are sampled, `m` of them.
     """
 
     bounds: Bounds

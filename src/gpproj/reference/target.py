@@ -14,8 +14,6 @@ from gpproj.inference import (
     Latent,
     Marginals,
     Problem,
-    are_groups_separable,
-    are_separable,
     groups_left_out_of_moments,
     left_out_of_moments,
     merged_sites,
@@ -57,15 +55,15 @@ class SiteRows:
     nugget: float
     """eps, a variance."""
     inducing: Inducing | None = None
-    """Of the reference, where it has any: submodels then have inducing points too."""
+    """Inducing points of the reference, where it has any: submodels then have some too."""
 
     def points(self, mask: NDArray[np.bool_]) -> Array:
         """Return the inducing points of submodels on some inputs, `(m, d)`."""
-        assert self.inducing is not None  # whoever asks has seen that there are some
+        assert self.inducing is not None  # callers have checked that there are some
         return self.inducing.points(mask)
 
     def prepare(self) -> None:
-        """Compute what all evaluations share, before any of them is recorded or hurried."""
+        """Compute what all evaluations share, before any of them is recorded or timed."""
         _ = self.site_scale, self.site_target
 
     @cached_property
@@ -94,8 +92,8 @@ class SiteRows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LeftOut(SiteRows):
-    """The reference's predictions of every distinct row from the others, hyperparameters held.
+class LeaveOneOut(SiteRows):
+    """The reference's predictions of every distinct row from the others, hyperparameters fixed.
 
     Rows that are equal in all inputs are one, whose site is the product of theirs.
     """
@@ -114,7 +112,7 @@ class LeftOut(SiteRows):
     separable: bool = True
     """Whether rows could be left out of the reference at all."""
 
-    def at(self, lanes: NDArray[np.intp] | slice) -> LeftOut:
+    def at(self, lanes: NDArray[np.intp] | slice) -> LeaveOneOut:
         """Return what some lanes are compared with: all of them with the same."""
         return self
 
@@ -127,11 +125,14 @@ class Target(SiteRows):
     """`(n,)`."""
     latent_cov: Covariance
     """`(n, n)`."""
-    left_out: LeftOut | None = None
+    left_out: LeaveOneOut | None = None
     """The reference's predictions of single rows, where they are known."""
 
     def at(self, lanes: NDArray[np.intp] | slice) -> Target:
-        """Return what some lanes are held to: all of them to the same; see `lanes.Targets`."""
+        """Return what some lanes of a batch are compared with: all of them with the same.
+
+        `device_targets.Targets` are several targets in one batch.
+        """
         return self
 
     @property
@@ -152,7 +153,7 @@ class Target(SiteRows):
         return namespace(self.X).sum(self.spanning**2, axis=1) + self.low_rank.noise
 
     def prepare(self) -> None:
-        """Compute what all evaluations share, before any of them is recorded or hurried."""
+        """Compute what all evaluations share, before any of them is recorded or timed."""
         super().prepare()
         _ = self.root, self.log_det, self.constant
 
@@ -176,8 +177,8 @@ class Target(SiteRows):
         return float(spread + misfit) - self.log_det - int(self.latent_mean.shape[0])
 
 
-class Share(NamedTuple):
-    """A cluster of the reference's draws: its weight, and what its projections are held to."""
+class Cluster(NamedTuple):
+    """A cluster of the reference's draws, and what its projections are compared with."""
 
     weight: float
     target: Target
@@ -188,7 +189,7 @@ class Share(NamedTuple):
 
 
 def target_of(problem: Problem, latent: Latent) -> Target:
-    """Return what projections are held to."""
+    """Return what projections are compared with."""
     nugget = problem.nugget_variance(latent.likelihood)
     predicted, separable = latent.left_out, True
     if predicted is None:
@@ -209,25 +210,20 @@ def _removed(problem: Problem, latent: Latent) -> tuple[Marginals, bool]:
     """Return predictions of rows by latent moments without their sites; whether that could be."""
     mean, cov = to_host(latent.latent_mean), latent.latent_cov
     if problem.row_groups is not None:
-        twins, merged = problem.twins, merged_sites(problem, latent.sites)
-        distinct = cov if twins is None else cov.take(twins.first)
-        found = groups_left_out_of_moments(problem, mean, cov, latent.sites)
-        return found, are_groups_separable(problem, distinct, merged)
-    marginals = Marginals(mean, to_host(cov.diagonal()))
-    found = left_out_of_moments(problem, marginals, latent.sites)
-    return found, are_separable(problem, marginals, latent.sites)
+        return groups_left_out_of_moments(problem, mean, cov, latent.sites)
+    return left_out_of_moments(problem, Marginals(mean, to_host(cov.diagonal())), latent.sites)
 
 
-def _left_out(problem: Problem, latent: Latent, predicted: Marginals, nugget: float) -> LeftOut:
-    X, twins, observed = problem.X, problem.twins, problem.is_exact
+def _left_out(problem: Problem, latent: Latent, predicted: Marginals, nugget: float) -> LeaveOneOut:
+    X, repeats, observed = problem.X, problem.repeats, problem.is_exact
     precision, shift = merged_sites(problem, latent.sites)
     if not observed:
         informed = precision[precision > 0.0]
         faint = FAINT * float(np.median(informed)) if informed.size else 1.0
         precision = np.maximum(precision, faint)
-    count = np.ones(precision.size) if twins is None else twins.count
-    return LeftOut(
-        X=X if twins is None else twins.distinct(X),
+    count = np.ones(precision.size) if repeats is None else repeats.count
+    return LeaveOneOut(
+        X=X if repeats is None else repeats.distinct(X),
         site_precision=like(precision, X),
         site_shift=like(shift, X),
         nugget=nugget,

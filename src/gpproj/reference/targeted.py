@@ -1,4 +1,4 @@
-"""`TargetReference`: what references share that Gaussian processes are projected from."""
+"""`TargetReference`: a reference that Gaussian processes are projected from."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
 from gpproj.data import TrainingSet
-from gpproj.inference import Inducing, Problem
+from gpproj.inference import Inducing, LeaveOneOut, Problem
 from gpproj.kernels import Kernel
-from gpproj.linalg import Host
-from gpproj.reference.base import Reference
+from gpproj.linalg import Host, to_host
+from gpproj.reference.base import LeftOutRows, Reference
+from gpproj.reference.device_targets import DeviceCache
 from gpproj.reference.draws import Clusters, Draws
-from gpproj.reference.lanes import Kept
-from gpproj.reference.target import Share, Target
+from gpproj.reference.target import Cluster, Target
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -28,7 +30,7 @@ class TargetReference(Reference):
     @property
     @abstractmethod
     def target(self) -> Target:
-        """What projections are held to, on the model's scale."""
+        """What projections are compared with, on the model's scale."""
 
     @property
     @abstractmethod
@@ -36,7 +38,7 @@ class TargetReference(Reference):
         """Log parameters of the kernel on the model's scale, where they are known, `(p,)`."""
 
     @abstractmethod
-    def shares(self, clusters: Clusters) -> Sequence[Draws | None]:
+    def clustered_draws(self, clusters: Clusters) -> Sequence[Draws | None]:
         """Return the draws of each cluster; None stands for a posterior that has no draws.
 
         Parameters
@@ -45,8 +47,35 @@ class TargetReference(Reference):
         """
 
     @abstractmethod
-    def share(self, draws: Draws | None) -> Share:
-        """Return what the projections of one cluster are held to."""
+    def cluster_of(self, draws: Draws | None) -> Cluster:
+        """Return what the projections of one cluster are compared with."""
+
+    def left_out_rows(self) -> LeftOutRows | None:
+        """Return what `loo` does, with rows that belong together left out together.
+
+        Draws are reduced to the moments of what they predict, as for projections.
+        """
+        problem, found = self.problem, self.target.left_out if self._has_sets else None
+        if found is None:
+            return super().left_out_rows()
+        mean, variance = to_host(found.mean), to_host(found.variance)
+        if problem.is_exact:  # they predict the mean target of equal rows, with its noise
+            variance = np.maximum(variance - 1.0 / to_host(found.site_precision), 0.0)
+        label = np.arange(mean.size)
+        for group, rows in enumerate(problem.row_groups or ()):
+            label[rows] = group
+        if problem.repeats is not None:
+            own = problem.repeats.label
+            mean, variance, label = mean[own], variance[own], label[own]
+        likelihood, y, offset = problem.observed(self.latent.likelihood)
+        density = likelihood.log_density(y, mean + offset, variance)
+        seen = self.columns.response(*likelihood.response(mean + offset, variance))
+        return LeaveOneOut(*seen, self.training.scaling.restore_log_density(density)), label
+
+    @property
+    def _has_sets(self) -> bool:
+        """Whether there are rows that leave together."""
+        return self.problem.repeats is not None or self.problem.row_groups is not None
 
     @property
     def structure(self) -> Kernel:
@@ -61,12 +90,12 @@ class TargetReference(Reference):
     def matrices(self, clusters: Clusters) -> int | None:
         """Return how many `(n, n)` matrices work on it holds at a time, on a device."""
         # Inducing points are of each reference: nothing of theirs goes into one batch.
-        return None if self.inducing is not None else len(self.shares(clusters))
+        return None if self.inducing is not None else len(self.clustered_draws(clusters))
 
     @cached_property
-    def kept(self) -> Kept:
-        """What the projections of so many clusters are held to, on a device: made once."""
-        return Kept()
+    def device_cache(self) -> DeviceCache:
+        """What the projections of a number of clusters are compared with on a device, by number."""
+        return DeviceCache()
 
     @cached_property
     def fitted_values(self) -> dict[str, Host]:

@@ -1,4 +1,4 @@
-"""Hyperparameters that a reference has for submodels of some structure: its own, or fitted ones."""
+"""Hyperparameters of a reference for submodels of some structure: its own, or fitted ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host, one_blas_thread, to_host
 from gpproj.priors import scales
-from gpproj.reference.fitting import default_starts, maximise_posterior, rows_of
+from gpproj.reference.fit_starts import default_starts
+from gpproj.reference.log_posterior import LogPosterior
 from gpproj.reference.targeted import TargetReference
 
 ROWS = 500
@@ -34,14 +35,15 @@ class Values(NamedTuple):
 def values_for(reference: TargetReference, structure: Kernel) -> Values:
     """Return the values of a kernel that are closest to a reference.
 
-    Its own, where it has such a kernel. Other references, known by their moments or draws, and
-    other kernels get values by a fit to the mean of the latent function, once for each structure.
+    They are its own values, where it has such a kernel. Other references, known by their moments or
+    draws, and other kernels get values by a fit to the mean of the latent function, once for each
+    structure.
 
     Parameters
     ----------
     reference : TargetReference
     structure : Kernel
-        Of submodels.
+        Structure of the submodels.
     """
     d = reference.training.d
     own, kind = reference.known_parameters, structure.structure(d)
@@ -60,12 +62,11 @@ def _fitted(reference: TargetReference, structure: Kernel) -> Host:
     problem = Problem(
         structure, X, mean, np.asarray(reference.training.varying), NUGGET, Gaussian()
     )
-    if len(mean) > ROWS:
-        problem = rows_of(problem, np.linspace(0, len(mean) - 1, ROWS).astype(np.intp))
     units = scales(reference.training)
     spread = max(float(np.var(mean)), FLAT * units.spread)
     units = units._replace(level=float(np.mean(mean**2)), spread=spread)
+    posterior = LogPosterior(problem, units, "weak").on_some_rows(ROWS)
     with one_blas_thread():
-        found = maximise_posterior(problem, units, default_starts(problem, units), "weak")
+        found = posterior.maximise(default_starts(posterior))
     best: Host = found.x[int(np.argmin(found.value))]
     return best[:-1]

@@ -9,38 +9,38 @@ from gpproj.report.findings import Findings
 from gpproj.report.markup import Markup, joined, listing, number
 
 
-def answer(found: Findings) -> Markup:
+def answer(findings: Findings) -> Markup:
     """Return the answer in one sentence, or what the report is about instead."""
-    if found.suggested is None or found.size == found.suggested:
-        said, inputs = found.cv.verdict()
+    if findings.suggested is None or findings.size == findings.suggested:
+        said, inputs = findings.cv.verdict()
         return joined(said, ": ", listing(list(inputs)), ".") if inputs else joined(said, ".")
-    inputs = found.submodel.inputs
+    inputs = findings.submodel.inputs
     names = listing(list(inputs))
-    which = joined(f"{len(inputs)} of {found.d} inputs: ", names) if inputs else "no inputs"
+    which = joined(f"{len(inputs)} of {findings.d} inputs: ", names) if inputs else "no inputs"
     return joined("This report is about the submodel on ", which, ".")
 
 
-def lost(found: Findings) -> Markup:
-    """Return what is lost by it, with its uncertainty."""
-    own, reference = found.scores.loc[found.size], found.reference
-    k = len(found.submodel.inputs)
-    if found.suggested is None:
+def lost(findings: Findings) -> Markup:
+    """Return what the submodel loses to the reference, with its uncertainty."""
+    row, reference = findings.scores.loc[findings.size], findings.reference
+    k = len(findings.submodel.inputs)
+    if findings.suggested is None:
         said = f"The closest, on {counted(k, 'input')}, has an elpd "
     elif k:
         said = "On rows that had been left out, the submodel's elpd is "
     else:
         said = "On rows that had been left out, the null model's elpd is "
-    away = apart(own["elpd_diff"], own["elpd_diff_se"])
+    away = apart(row["elpd_diff"], row["elpd_diff_se"])
     # Neither of the two says much of classes without the other.
-    told = found.shown if found.kind.has_classes else found.shown[:1]
+    shown = findings.shown if findings.kind.has_classes else findings.shown[:1]
     others = [
-        f"its {one.label} is {one.text(own[one.stat])}, the reference's "
+        f"its {one.label} is {one.text(row[one.stat])}, the reference's "
         f"{one.text(reference[one.stat])}"
-        for one in told
+        for one in shown
     ]
     words = [said, away, "; ", "; ".join(others), "."]
-    if found.suggested is not None and found.size != found.suggested:
-        words.append(f" The suggested size is {found.suggested}, not {found.size}.")
+    if findings.suggested is not None and findings.size != findings.suggested:
+        words.append(f" The suggested size is {findings.suggested}, not {findings.size}.")
     return joined(*words)
 
 
@@ -57,22 +57,21 @@ def apart(difference: float, error: float) -> str:
     return f"{number(abs(difference))} {spread} {side} the reference's"
 
 
-def procedure(found: Findings) -> str:
+def procedure(findings: Findings) -> str:
     """Return in a sentence how the figures came about."""
-    cv, n = found.cv, found.cv.reference.training.n
-    inside = cv.search == "inside"
+    cv, n = findings.cv, findings.cv.reference.training.n
     if cv.method == "loo":
         how = "leave-one-out"
-        if found.predicted < n:
-            how += f" of {found.predicted} rows"
+        if findings.predicted < n:
+            how += f" of {findings.predicted} rows"
     else:
-        how = f"cross-validation with {found.folds} folds"
+        how = f"cross-validation with {findings.folds} folds"
     search = (
         "with the search repeated each time"
-        if inside
+        if cv.search == "inside"
         else "with the order of the inputs found from all rows"
     )
-    return f"{counted(n, 'row')}, {counted(found.d, 'input')}; {how}, {search}."
+    return f"{counted(n, 'row')}, {counted(findings.d, 'input')}; {how}, {search}."
 
 
 LEARNED = {
@@ -83,9 +82,9 @@ LEARNED = {
 """Ways to learn submodels, in words."""
 
 
-def learning(found: Findings) -> str:
+def learning(findings: Findings) -> str:
     """Return how submodels were learned, and what they were compared by."""
-    path = found.cv.path
+    path = findings.cv.path
     by = CRITERIA[path.criterion].title
     return f"learned by {LEARNED[path.learn]} and compared by the {by}"
 

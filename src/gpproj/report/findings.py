@@ -1,4 +1,4 @@
-"""What a report tells, asked once of the validation."""
+"""The tables and numbers behind a report, each taken from the validation once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpproj.data import TargetKind, raw_rows
-from gpproj.dependence import effects, has_effects
-from gpproj.linalg import Host, to_host
+from gpproj.data import TargetKind
+from gpproj.plots.folds import paired_predictions
+from gpproj.plots.inputs import averaged_rows, effects_of_both
 from gpproj.projection import Submodel
-from gpproj.reference import Reference
 from gpproj.report.markup import number, significant
-from gpproj.report.statistics import SHOWN, Shown
+from gpproj.report.statistics import Shown, shown_statistics
 from gpproj.validation import Validation
 
 if TYPE_CHECKING:
@@ -28,23 +27,23 @@ class Findings:
     cv: Validation
     suggested: int | None
     size: int
-    """Of the submodel that is shown: the one asked for, or suggested, or with the best score."""
+    """Size of the submodel that is shown: the chosen one, the suggested one, or the best one."""
     panels: int
-    """Inputs whose effects are shown, at most."""
+    """Largest number of inputs whose effects are shown."""
     rows: int
-    """Training rows that effects are averaged over, at most."""
+    """Largest number of training rows that effects are averaged over."""
     points: int
-    """Values of each input in its effect."""
+    """Number of values of each input in its effect."""
 
     @property
     def kind(self) -> TargetKind:
-        """Of the targets."""
+        """The kind of the targets."""
         return self.cv.reference.training.kind
 
     @property
     def shown(self) -> tuple[Shown, Shown]:
         """The statistics that are shown beside the elpd."""
-        return SHOWN[self.kind]
+        return shown_statistics(self.kind)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -89,25 +88,18 @@ class Findings:
 
     @property
     def predicted(self) -> int:
-        """How many observations were predicted."""
+        """Number of observations that were predicted."""
         return int(np.unique(self.cv.scores.rows).size)
 
     @property
     def folds(self) -> int:
-        """How many times rows were left out."""
+        """Number of times that rows were left out."""
         return int(np.unique(self.cv.scores.fold).size)
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
-        """What the reference and the submodel said of every row, side by side."""
-        table = self.cv.pointwise
-        whole = table[table["size"].isna()].reset_index(drop=True)
-        own = table[(table["size"] == self.size).fillna(False)].reset_index(drop=True)
-        both = whole[["observation", "fold", "y"]].copy()
-        for label, part in (("reference", whole), ("submodel", own)):
-            both[f"{label}_mean"] = part["mean"]
-            both[f"{label}_log_density"] = part["log_density"]
-        return both
+        """Predictions of the reference and of the submodel for every row, side by side."""
+        return paired_predictions(self.cv, self.size)
 
     def observed(self, y: float) -> str:
         """Return a target as the user knows it: a number, a count, or the label of its class."""
@@ -122,38 +114,18 @@ class Findings:
         return list(self.submodel.inputs[: self.panels])
 
     @cached_property
-    def effects(self) -> pd.DataFrame:
-        """Effects of the inputs in the submodel and in the reference: `gpproj.effects` of both."""
-        import pandas as pd
-
-        parts: dict[str, Submodel | Reference] = {"submodel": self.submodel}
-        if has_effects(self.cv.reference):
-            parts["reference"] = self.cv.reference
-        tables = [
-            effects(model, self._X, self.drawn, self.points).assign(model=label)
-            for label, model in parts.items()
-        ]
-        return pd.concat(tables, ignore_index=True)
-
-    def values(self, name: str) -> Host:
-        """Return the values of an input in the rows that effects are averaged over."""
-        training = self.cv.reference.training
-        if training.named:
-            named: Host = self._X[name].to_numpy()
-            return named
-        return to_host(self._X)[:, training.feature_names.index(name)]
+    def X(self) -> Any:
+        """Training rows that effects are averaged over."""
+        return averaged_rows(self.cv.reference, self.rows)
 
     @cached_property
-    def _X(self) -> Any:
-        """Training rows to average over: those that `gpproj.plots.effects` takes."""
-        training = self.cv.reference.training
-        n = training.n
-        rows = np.random.default_rng(0).choice(n, min(self.rows, n), replace=False)
-        return raw_rows(training, np.sort(rows)).X
+    def effects(self) -> pd.DataFrame:
+        """Effects of the inputs in the submodel and in the reference: `gpproj.effects` of both."""
+        return effects_of_both(self.submodel, self.cv.reference, self.X, self.drawn, self.points)
 
 
 def findings_of(cv: Validation, size: int | None, panels: int, rows: int, points: int) -> Findings:
-    """Settle on a size: the one asked for, else the suggested one, else the best."""
+    """Return the findings about a size: the given one, else the suggested one, else the best."""
     suggested = cv.smallest_enough()
     if size is None:
         size = suggested

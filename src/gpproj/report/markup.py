@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+from gpproj.plots.style import cut
+
 VOID = frozenset({"br", "col", "link", "meta"})
 """Elements that have no content, and no end."""
 
@@ -34,7 +36,12 @@ def escaped(value: Any) -> Markup:
     """
     if isinstance(value, Markup):
         return value
-    return Markup(html.escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))))
+    return Markup(html.escape(replaced(str(value))))
+
+
+def replaced(text: str) -> str:
+    """Return text with a replacement character for each one that a page cannot hold."""
+    return FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def tag(element: str, *children: Any, **attributes: Any) -> Markup:
@@ -61,7 +68,7 @@ def tag(element: str, *children: Any, **attributes: Any) -> Markup:
         if value is True:
             parts.append(name)
         elif value is not None and value is not False:
-            parts.append(f'{name}="{escaped(_coordinate(value))}"')
+            parts.append(f'{name}="{escaped(value)}"')
     opened = Markup(f"<{' '.join(parts)}>")
     if element in VOID:
         return opened
@@ -71,6 +78,17 @@ def tag(element: str, *children: Any, **attributes: Any) -> Markup:
 def joined(*parts: Any) -> Markup:
     """Return parts one after the other."""
     return Markup("".join(map(escaped, parts)))
+
+
+def section(name: str, title: str, *parts: Any) -> Markup:
+    """Return a section with its heading."""
+    head = tag("h2", title, id=f"{name}-heading")
+    return tag("section", head, *parts, id=name, aria_labelledby=f"{name}-heading")
+
+
+def quiet(*parts: Any) -> Markup:
+    """Return a paragraph in small print that explains."""
+    return tag("p", *parts, class_="quiet")
 
 
 def named(name: str) -> Markup:
@@ -91,20 +109,6 @@ def listing(names: list[str], most: int = 15) -> Markup:
     if len(names) > most + 1:
         shown = [*shown[:most], escaped(f"and {len(names) - most} more")]
     return Markup(", ".join(shown))
-
-
-def cut(name: str, most: int) -> str:
-    """Return a name that is not too long for a label: without its middle.
-
-    Examples
-    --------
-    >>> cut("PctKidsBornNeverMarried", 16)
-    'PctKidsBo…arried'
-    """
-    if len(name) <= most:
-        return name
-    end = (most - 1) * 2 // 5
-    return f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
 def number(value: float, decimals: int = 1) -> str:
@@ -147,10 +151,3 @@ def significant(value: float, digits: int = 3) -> str:
 def percent(share: float) -> str:
     """Return a share as a whole percentage."""
     return "\N{EN DASH}" if math.isnan(share) else f"{100.0 * share:.0f} %"
-
-
-def _coordinate(value: Any) -> Any:
-    """Return a fraction with two decimals at most: no picture needs more."""
-    if not isinstance(value, float):
-        return value
-    return f"{value:.2f}".rstrip("0").rstrip(".")

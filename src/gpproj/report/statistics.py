@@ -1,4 +1,4 @@
-"""Statistics that a report shows beside the elpd, for each kind of targets, and their words."""
+"""Statistics that a report shows beside the elpd, as it prints them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gpproj.data import TargetKind
 from gpproj.report.markup import number, significant
+from gpproj.validation.scores import STATISTICS, Metric
 
 
 class Shown(NamedTuple):
@@ -13,12 +14,17 @@ class Shown(NamedTuple):
 
     stat: str
     """Its name in `cv.summary()`."""
-    label: str
-    """In a sentence."""
-    noun: str
-    """What it stands for, in words."""
-    decimals: int | None
-    """Of its value; None for a value in units of the target."""
+    metric: Metric
+
+    @property
+    def label(self) -> str:
+        """The name of the statistic in a sentence."""
+        return self.metric.label
+
+    @property
+    def noun(self) -> str:
+        """What the statistic stands for, in words."""
+        return self.metric.noun
 
     @property
     def title(self) -> str:
@@ -30,34 +36,15 @@ class Shown(NamedTuple):
 
         Examples
         --------
-        >>> auc = Shown("auc", "AUC", "area under the ROC curve", 2)
+        >>> auc, _ = shown_statistics(TargetKind.BINARY)
         >>> auc.text(0.8), auc.text(0.8, more=1)
         ('0.80', '0.800')
         """
-        return significant(value) if self.decimals is None else number(value, self.decimals + more)
+        decimals = self.metric.decimals
+        return significant(value) if decimals is None else number(value, decimals + more)
 
 
-RMSE = Shown("rmse", "RMSE", "error", None)
-
-SHOWN: dict[TargetKind, tuple[Shown, Shown]] = {
-    TargetKind.REAL: (Shown("r2", "R²", "explained variance", 2), RMSE),
-    TargetKind.BINARY: (
-        Shown("auc", "AUC", "area under the ROC curve", 2),
-        Shown("accuracy", "accuracy", "accuracy", 2),
-    ),
-    TargetKind.COUNT: (Shown("deviance", "mean deviance", "deviance", 2), RMSE),
-}
-
-MEANINGS: dict[TargetKind, str] = {
-    TargetKind.REAL: "",
-    TargetKind.BINARY: (
-        "AUC: over pairs of rows, one of each class, how often the probabilities are in the right "
-        "order; one half is chance. Accuracy: the share of the rows whose own class was given a "
-        "probability of one half or more."
-    ),
-    TargetKind.COUNT: (
-        "Deviance: twice the log probability that a Poisson distribution loses as its mean moves "
-        "from the count itself to the prediction; smaller is better."
-    ),
-}
-"""What they mean, where not everyone knows."""
+def shown_statistics(kind: TargetKind) -> tuple[Shown, Shown]:
+    """Return the statistics that a report shows for a kind of targets."""
+    first, second = kind.reported_statistics
+    return Shown(first, STATISTICS[kind][first]), Shown(second, STATISTICS[kind][second])

@@ -15,7 +15,7 @@ class Line(NamedTuple):
     """A row of a table."""
 
     name: Any
-    """Its first cell, which says what the others are of."""
+    """The first cell, which heads the others."""
     cells: Sequence[Any]
     marked: bool = False
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from gpproj import store
 from gpproj.reference.sampling import check_count
-from gpproj.report import sections
+from gpproj.report import chosen, sections
 from gpproj.report.answer import learning
 from gpproj.report.concerns import remarks
 from gpproj.report.findings import Findings, findings_of
@@ -51,20 +51,21 @@ def write_report(
     file : path
         Written beside its name and then renamed, so that it is whole or as it was before.
     size : int, optional
-        Of the submodel that is shown: the suggested size when left out, the one with the largest
-        elpd where none is suggested.
+        Size of the submodel that is shown: by default the suggested size, or the one with the
+        largest elpd where none is suggested.
     title : str, optional
     command : str, optional
         What was run, to be shown under "How to reproduce this".
     seed : int, optional
-        Likewise.
+        Seed of the run, shown there too.
     warnings : iterable of str or warning
         What was warned of on the way, to be shown among the diagnostics: text, or what
         `warnings.catch_warnings(record=True)` has caught.
     effects : int
         Inputs whose effects are drawn, at most. They take most of the time; 0 leaves them out.
     rows, points : int
-        As for `gpproj.plots.effects`.
+        Training rows that effects are averaged over, and values of each input; see
+        `gpproj.plots.effects`.
 
     Returns
     -------
@@ -90,21 +91,21 @@ def write_report(
     target = Path(file)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-    found = findings_of(cv, size, effects, rows, points)
-    text = page(found, title or TITLE, command, provenance(found, seed), list(warnings))
+    findings = findings_of(cv, size, effects, rows, points)
+    text = page(findings, title or TITLE, command, provenance(findings, seed), list(warnings))
     store.write_text(target, text)
     return target
 
 
 def page(
-    found: Findings, title: str, command: str | None, facts: dict[str, str], given: list[Any]
+    findings: Findings, title: str, command: str | None, facts: dict[str, str], given: list[Any]
 ) -> str:
     """Return the page."""
     folder = resources.files("gpproj.report")
     style, script = (
         Markup((folder / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")
     )
-    said = remarks(found, given)
+    said = remarks(findings, given)
     # Nothing may be fetched, and no script may run but this one: the browser holds the page to it.
     allowed = base64.b64encode(sha256(script.encode()).digest()).decode()
     policy = (
@@ -126,36 +127,36 @@ def page(
         "body",
         tag(
             "main",
-            sections.opening(found, title, said),
-            sections.curves(found),
-            sections.ranking(found),
-            sections.stability(found),
-            sections.effects(found),
-            sections.losses(found),
+            sections.opening(findings, title, said),
+            sections.curves(findings),
+            sections.ranking(findings),
+            sections.stability(findings),
+            chosen.effects(findings),
+            chosen.losses(findings),
             sections.diagnostics(said),
             sections.reproduction(facts, command),
-            sections.copies(found),
+            sections.copies(findings),
         ),
         tag("script", script),
     )
     return joined(Markup("<!doctype html>\n"), tag("html", head, body, lang="en"), "\n")
 
 
-def provenance(found: Findings, seed: int | None) -> dict[str, str]:
+def provenance(findings: Findings, seed: int | None) -> dict[str, str]:
     """Return what was used, by name."""
-    reference, path = found.cv.reference, found.cv.path
+    cv, reference, path = findings.cv, findings.cv.reference, findings.cv.path
     inducing, sampled = reference.inducing, reference.count > 1
     names = f"learn={path.learn!r}, criterion={path.criterion!r}"
     clusters = "" if path.clusters is None else f", clusters={path.clusters!r}"
-    left_out = "rows" if found.cv.method == "loo" else "folds"
+    left_out = "rows" if cv.method == "loo" else "folds"
     packages = ["numpy", "scipy", *(("nutpie", "arviz") if sampled else ())]
     return {
         "Date": datetime.now().astimezone().isoformat(" ", "minutes"),
         "Seed": "not given" if seed is None else str(seed),
         "Reference": repr(reference),
         **({} if inducing is None else {"Inducing points": f"{inducing.count}, {inducing.method}"}),
-        "Submodels": f"{learning(found)} ({names}{clusters})",
-        "Validation": f"{found.cv.method}, search {found.cv.search}, {found.folds} {left_out}",
+        "Submodels": f"{learning(findings)} ({names}{clusters})",
+        "Validation": f"{cv.method}, search {cv.search}, {findings.folds} {left_out}",
         # Looked up, not imported: the door is below this room and always loaded before it.
         "gpproj": sys.modules["gpproj"].__version__,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",

@@ -6,7 +6,8 @@ from gpproj.search.backward import backward_search
 from gpproj.search.forward import forward_search
 from gpproj.search.given import project_path
 from gpproj.search.leaving import leave_input_out
-from gpproj.search.path import SearchPath, Subset
+from gpproj.search.path import SearchPath
+from gpproj.search.results import Subset
 
 __all__ = [
     "SearchPath",

@@ -6,26 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpproj.execute import Progress, check_jobs, same_workers
+from gpproj.execute import Progress, same_workers
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import (
-    CriterionName,
-    Learn,
-    Projection,
-    check_criterion,
-    check_learn,
-    projector_of,
-)
+from gpproj.projection import CriterionName, Learn, projector_of
 from gpproj.recipes import Result, remembered
-from gpproj.reference import Clusters, Reference, check_clusters
-from gpproj.search.forward import check_strategy
-from gpproj.search.growing import Strategy, comparison
-from gpproj.search.path import SearchPath, Tried, ends, relative
-from gpproj.search.space import Space
-from gpproj.search.step import Step, compared, recorded, winner
-from gpproj.search.units import Inputs, held_groups, units_of
+from gpproj.reference import Clusters, Reference
+from gpproj.search.options import SearchOptions
+from gpproj.search.path import SearchPath
+from gpproj.search.results import CandidateRecord, null_and_full, relative
+from gpproj.search.space import SearchSpace
+from gpproj.search.step import Step, best_candidate, compare_candidates, records_of
+from gpproj.search.strategies import Strategy, comparison
+from gpproj.search.units import Inputs, units_of
 
 
 @remembered("reference", "n_jobs", progress=False)
@@ -72,40 +66,37 @@ def backward_search(
     >>> len(path)
     4
     """
-    check_jobs(n_jobs)
-    check_clusters(clusters)
-    check_strategy(strategy)
-    check_criterion(criterion, check_learn(learn))
-    always, groups = tuple(always), held_groups(groups)
-    forced, units = units_of(reference, groups, always, costs)
+    options = SearchOptions.of_call(locals())
+    forced, units = units_of(reference, options.groups, options.always, costs)
     if not 0 <= min_inputs <= len(units):
         raise ValueError(f"min_inputs must be from 0 to {len(units)}, got {min_inputs!r}")
     steps = len(units) - min_inputs
-    stay, removed, tried = list(range(len(units))), list[int](), list[Tried]()
-    hopes = dict.fromkeys(stay, np.inf)
+    stay, removed, records = list(range(len(units))), list[int](), list[CandidateRecord]()
+    expected_gains = dict.fromkeys(stay, np.inf)
     display = Progress("backward search", steps, enabled=progress)
     with display, one_blas_thread(), same_workers(n_jobs):
-        projector = projector_of(reference, learn, criterion, prior, kernel)
+        projector = projector_of(reference, options)
         own_clusters = projector.clusters_of(clusters)
         compare = comparison(strategy, projector, removing=True)
-        space = Space(projector, forced, units, n_jobs)
-        null, full = ends(projector)
-        projections: list[Projection] = [full]
-        for step in range(1, steps + 1):
-            here = Step(space, frozenset(stay), projections[-1], removing=True)
-            known = np.array([hopes[number] for number in stay])
-            found = compared(compare, here, stay, known)
-            tried += recorded(here, step, stay, found)
-            for number, one in zip(stay, found, strict=True):
+        space = SearchSpace(projector, forced, units, n_jobs)
+        null, full = null_and_full(projector)
+        projections = [full]
+        for number in range(1, steps + 1):
+            step = Step(space, frozenset(stay), projections[-1], removing=True)
+            known = np.array([expected_gains[unit] for unit in stay])
+            found = compare_candidates(compare, step, stay, known)
+            records += records_of(step, number, stay, found)
+            gains = step.gains([one.error for one in found], space.costs(stay)).tolist()
+            for unit, one, gain in zip(stay, found, gains, strict=True):
                 if one.evaluations:
-                    hopes[number] = float(here.gains([one.error], space.costs([number]))[0])
-            best, projection = winner(here, stay, found)
-            projections.append(projector.polished(projection))
+                    expected_gains[unit] = gain
+            best, projection = best_candidate(step, stay, found)
+            projections.append(projector.refine(projection))
             removed.append(stay.pop(best))
             error = np.array([projections[-1].error])
             left = float(relative(error, null.error, full.error)[0])
-            display.step(step, units[removed[-1]].name, left)
-        completed = tuple(projector.completed(one) for one in reversed(projections))
+            display.step(number, units[removed[-1]].name, left)
+        completed = tuple(projector.with_figures(one) for one in reversed(projections))
     path = SearchPath(
         reference=reference,
         projector=projector,
@@ -114,8 +105,8 @@ def backward_search(
         null_error=null.error,
         full_error=full.error,
         always=(*forced, *(place for number in stay for place in units[number].positions)),
-        tried=tuple(tried),
+        candidate_records=tuple(records),
         better=(None,) * len(completed),
         clusters=own_clusters,
     )
-    return Result(path, {"groups": groups, "always": always})
+    return Result(path, {"groups": options.groups, "always": options.always})

@@ -7,21 +7,20 @@ from pathlib import Path
 
 from gpproj import store
 from gpproj.reference import Reference
+from gpproj.search.options import SearchOptions
 from gpproj.search.path import SearchPath
 from gpproj.search.record import path_of, record_of
-from gpproj.search.space import Space
+from gpproj.search.space import SearchSpace
 
 KIND = "forward_search checkpoint"
 
 
-def fingerprint(
-    reference: Reference, space: Space, strategy: str, exchange: bool, floating: bool
-) -> str:
+def fingerprint(reference: Reference, space: SearchSpace, options: SearchOptions) -> str:
     """Return a digest of the data and of the settings that decide a path."""
     return store.digest(
         *space.projector.facts,
         reference.feature_names,
-        [strategy, exchange, floating],
+        [options.strategy, options.exchange, options.floating],
         space.always,
         [list(unit) for unit in space.units],
     )
@@ -33,7 +32,6 @@ class Checkpoint:
 
     Parameters
     ----------
-    file : Path
     settings : str
         The fingerprint of the search it belongs to.
     """
@@ -51,7 +49,7 @@ class Checkpoint:
         content = {"settings": self.settings, **found.content}
         store.write(self.file, KIND, content, found.arrays)
 
-    def read(self, reference: Reference, space: Space) -> SearchPath:
+    def read(self, reference: Reference, space: SearchSpace) -> SearchPath:
         """Return the path, or refuse a checkpoint of another search."""
         record = store.read(self.file, KIND)
         if record.content["settings"] != self.settings:

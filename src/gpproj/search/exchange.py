@@ -7,7 +7,9 @@ selection does; an exchange is made only if the error of the converged submodel 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,14 +17,14 @@ import numpy as np
 
 from gpproj.linalg import Host
 from gpproj.projection import Projection
-from gpproj.search.space import Ledger, Members, Space
+from gpproj.search.space import Members, ProjectionCache, SearchSpace
 from gpproj.search.step import Compare, Step, grow
 
 
-class Effort(NamedTuple):
+class Limits(NamedTuple):
     """How much is tried in a round."""
 
-    learned: int
+    fitted: int
     """Sets without one unit that are optimised to convergence."""
     leaving: int
     """The best of these, whose unit may leave."""
@@ -30,7 +32,7 @@ class Effort(NamedTuple):
     """Units that are tried in the place of each."""
 
 
-SMALL, EFFORTS = 6, (Effort(4, 2, 5), Effort(2, 1, 4))
+SMALL, LIMITS = 6, (Limits(4, 2, 5), Limits(2, 1, 4))
 """Sets of so many units, and what is tried around these and around larger ones: the first inputs
 decide most, and there are fewest of them."""
 
@@ -41,149 +43,132 @@ ROUNDS = 4
 """Rounds of exchanges at one size at most."""
 
 ITERATIONS = 6
-"""Of candidates, before they are compared."""
+"""Iterations of candidates before they are compared."""
 
 TOLERANCE = 1e-4
 """Fall of the relative error below which an exchange is not worth the name."""
 
 
-class Standing(NamedTuple):
-    """A set of units and its submodel."""
+@dataclass(frozen=True, eq=False)
+class Exchanges(ABC):
+    """The exchanges that are tried around a set.
 
-    members: Members
-    projection: Projection
-
-
-def exchanged(
-    space: Space, ledger: Ledger, standing: Standing, rankings: Sequence[Host], span: float
-) -> Standing:
-    """Return a set of the same size that no exchange tried here makes better.
-
-    Sets without one of the units are learned on the way, and kept in the ledger: one of them may be
+    Sets without one of the units are learned on the way, and kept in the cache: one of them may be
     the best of its size.
-
-    Parameters
-    ----------
-    space : Space
-    ledger : Ledger
-    standing : Standing
-    rankings : sequence of arrays `(units,)`
-        What each unit promises, by several measures.
-    span : float
-        Distance from the null model's error to that of all inputs.
     """
-    for _ in range(ROUNDS):
-        better = _round(space, ledger, standing, rankings)
-        if better is None or better.projection.error > standing.projection.error - TOLERANCE * span:
-            return standing
-        standing = better
-    return standing
+
+    space: SearchSpace
+    cache: ProjectionCache
+
+    @abstractmethod
+    def remove_one(self, members: Members) -> list[Members]:
+        """Return sets without one of the units, and learn their submodels."""
+
+    @abstractmethod
+    def add_one(self, smaller: Members, entering: Sequence[int]) -> list[Members]:
+        """Return sets with one of several units more, and learn their submodels."""
+
+    def improve(self, best: Members, span: float) -> Members:
+        """Return a set of the same size that no exchange tried here makes better.
+
+        Parameters
+        ----------
+        best : frozenset of int
+            The best set so far.
+        span : float
+            Distance from the null model's error to that of all inputs.
+        """
+        units, cache = self.space.units, self.cache
+        for _ in range(ROUNDS):
+            out = self.space.outside(best)
+            if not out or len(best) < 2:
+                break
+            found: list[Members] = []
+            for smaller in self.remove_one(best):
+                (left,) = best - smaller
+                affordable = [one for one in out if units[one].cost <= units[left].cost]
+                found += self.add_one(smaller, affordable)
+            better = min(found, key=lambda own: cache[own].error, default=best)
+            if cache[better].error > cache[best].error - TOLERANCE * span:
+                break
+            best = better
+        return best
 
 
-def _round(
-    space: Space, ledger: Ledger, standing: Standing, rankings: Sequence[Host]
-) -> Standing | None:
-    """Return the best exchange of one round, if there is any."""
-    out = [number for number in range(len(space.units)) if number not in standing.members]
-    if not out or len(standing.members) < 2:
-        return None
-    tried: list[Standing] = []
-    effort = EFFORTS[len(standing.members) > SMALL]
-    for smaller in _without_one(space, ledger, standing, effort):
-        (left,) = standing.members - smaller.members
-        affordable = [one for one in out if space.units[one].cost <= space.units[left].cost]
-        entering = _promising(space, smaller.projection, affordable, rankings)[: effort.entering]
-        sets = [smaller.members | {number} for number in entering]
-        tried += [Standing(own, ledger[own]) for own in sets if own in ledger]
-        new = [own for own in sets if own not in ledger]
-        if new:
-            runners = space.begin(new, (smaller.projection,), ITERATIONS, near=True)
-            best = np.argsort(space.projector.errors(runners), kind="stable")[:ARRIVING]
-            runners = [runners[place].narrowed(1) for place in best]
-            arrived = [new[place] for place in best]
-            ends = space.end(runners, arrived, (smaller.projection,))
-            pairs = zip(arrived, ends, strict=True)
-            tried += [Standing(own, ledger.add(own, end)) for own, end in pairs]
-    return min(tried, key=lambda one: one.projection.error, default=None)
+@dataclass(frozen=True, eq=False)
+class PromisingExchanges(Exchanges):
+    """A few exchanges: units that are missed least against units that promise most."""
+
+    rankings: Sequence[Host]
+    """What each unit promises, by several measures, `(units,)` each."""
+
+    def remove_one(self, members: Members) -> list[Members]:
+        """Return the sets without the units that are missed least."""
+        space, cache, limits = self.space, self.cache, LIMITS[len(members) > SMALL]
+        sets = [members - {number} for number in sorted(members)]
+        sets = [own for own in sets if space.varying_inputs(own).any()]
+        unknown = [own for own in sets if own not in cache]
+        begun = space.begin(unknown, (cache[members],), 0, near=True)
+        fits = dict(zip(unknown, begun, strict=True))
+        known = {own: cache[own].error for own in sets if own in cache}
+        for iterations, count in ((0, 2 * limits.fitted), (ITERATIONS, limits.fitted)):
+            if iterations:
+                fits = dict(zip(fits, space.advance(list(fits.values()), iterations), strict=True))
+            present = space.projector.errors(list(fits.values())).tolist()
+            errors = known | dict(zip(fits, present, strict=True))
+            sets = sorted(sets, key=errors.__getitem__)[:count]
+            fits = {own: fits[own] for own in sets if own in fits}
+        for own, end in zip(fits, space.finish(list(fits.values()), list(fits)), strict=True):
+            cache.add(own, end)
+        return sorted(sets, key=lambda own: cache[own].error)[: limits.leaving]
+
+    def add_one(self, smaller: Members, entering: Sequence[int]) -> list[Members]:
+        """Return sets with the units that promise most, the best new one and all that are known."""
+        space, cache, parent = self.space, self.cache, self.cache[smaller]
+        limits = LIMITS[len(smaller) + 1 > SMALL]
+        wanted = self._promising(parent, entering)[: limits.entering]
+        sets = [smaller | {number} for number in wanted]
+        known, new = (
+            [own for own in sets if own in cache],
+            [own for own in sets if own not in cache],
+        )
+        if not new:
+            return known
+        fits = space.begin(new, (parent,), ITERATIONS, near=True)
+        best = np.argsort(space.projector.errors(fits), kind="stable")[:ARRIVING]
+        arrived = [new[place] for place in best]
+        ends = space.finish([fits[place].keep_best(1) for place in best], arrived, (parent,))
+        for own, end in zip(arrived, ends, strict=True):
+            cache.add(own, end)
+        return known + arrived
+
+    def _promising(self, parent: Projection, units: Sequence[int]) -> list[int]:
+        """Return the units that promise most: by their slopes and by other rankings in turn."""
+        numbers = np.array(units, dtype=np.intp)
+        orders = [numbers[np.argsort(self.space.slopes(parent)[numbers], kind="stable")]]
+        orders += [numbers[np.argsort(-own[numbers], kind="stable")] for own in self.rankings]
+        turns = chain.from_iterable(zip(*(order.tolist() for order in orders), strict=True))
+        return list(dict.fromkeys(turns))
 
 
-def exchanged_freely(
-    space: Space, ledger: Ledger, standing: Standing, compare: Compare, span: float
-) -> Standing:
-    """Return a set of the same size that no exchange makes better, where candidates cost nothing.
+@dataclass(frozen=True, eq=False)
+class AllExchanges(Exchanges):
+    """All exchanges of the units that may leave, for where candidates cost next to nothing."""
 
-    All units that are out are tried in the place of those that may leave.
+    compare: Compare
+    """How candidates are compared."""
 
-    Parameters
-    ----------
-    space : Space
-    ledger : Ledger
-    standing : Standing
-    compare : callable
-        How candidates are compared.
-    span : float
-        Distance from the null model's error to that of all inputs.
-    """
-    for _ in range(ROUNDS):
-        better = _free_round(space, ledger, standing, compare)
-        if better is None or better.projection.error > standing.projection.error - TOLERANCE * span:
-            return standing
-        standing = better
-    return standing
+    def remove_one(self, members: Members) -> list[Members]:
+        """Return the sets without the units that are missed least; all are projected."""
+        effort, sets = self.space.projector.effort, [members - {one} for one in sorted(members)]
+        assert effort is not None  # else candidates cost much
+        unknown = [own for own in sets if own not in self.cache]
+        for own, found in zip(unknown, self.space.project(unknown), strict=True):
+            self.cache.add(own, found)
+        return sorted(sets, key=lambda own: self.cache[own].error)[: effort.leaving]
 
-
-def _free_round(
-    space: Space, ledger: Ledger, standing: Standing, compare: Compare
-) -> Standing | None:
-    out = [number for number in range(len(space.units)) if number not in standing.members]
-    effort = space.projector.effort
-    if not out or len(standing.members) < 2 or effort is None:
-        return None
-    sets = [standing.members - {number} for number in sorted(standing.members)]
-    unknown = [own for own in sets if own not in ledger]
-    for own, found in zip(unknown, space.project(unknown), strict=True):
-        ledger.add(own, found)
-    tried: list[Standing] = []
-    for smaller in sorted(sets, key=lambda own: ledger[own].error)[: effort.leaving]:
-        (left,) = standing.members - smaller
-        affordable = [one for one in out if space.units[one].cost <= space.units[left].cost]
-        grow(compare, ledger, Step(space, smaller, ledger[smaller]), affordable)
-        grown = (smaller | {number} for number in affordable)
-        tried += [Standing(own, ledger[own]) for own in grown if own in ledger]
-    return min(tried, key=lambda one: one.projection.error, default=None)
-
-
-def _without_one(
-    space: Space, ledger: Ledger, standing: Standing, effort: Effort
-) -> list[Standing]:
-    """Return the sets without the units that are missed least, and their submodels."""
-    sets = [standing.members - {number} for number in sorted(standing.members)]
-    sets = [own for own in sets if space.mask(own).any()]
-    unknown = [own for own in sets if own not in ledger]
-    begun = space.begin(unknown, (standing.projection,), 0, near=True)
-    runners = dict(zip(unknown, begun, strict=True))
-    known = {own: ledger[own].error for own in sets if own in ledger}
-    for iterations, count in ((0, 2 * effort.learned), (ITERATIONS, effort.learned)):
-        if iterations:
-            moved = space.advance(list(runners.values()), iterations)
-            runners = dict(zip(runners, moved, strict=True))
-        own_errors = space.projector.errors(list(runners.values())).tolist()
-        errors = known | dict(zip(runners, own_errors, strict=True))
-        sets = sorted(sets, key=errors.__getitem__)[:count]
-        runners = {own: runners[own] for own in sets if own in runners}
-    ends = space.end(list(runners.values()), list(runners))
-    for own, end in zip(runners, ends, strict=True):
-        ledger.add(own, end)
-    learned = [Standing(own, ledger[own]) for own in sets]
-    return sorted(learned, key=lambda one: one.projection.error)[: effort.leaving]
-
-
-def _promising(
-    space: Space, parent: Projection, units: Sequence[int], rankings: Sequence[Host]
-) -> list[int]:
-    """Return the units that promise most: by their slopes and by other rankings in turn."""
-    numbers = np.array(units, dtype=np.intp)
-    orders = [numbers[np.argsort(space.slopes(parent)[numbers], kind="stable")]]
-    orders += [numbers[np.argsort(-ranking[numbers], kind="stable")] for ranking in rankings]
-    turns = chain.from_iterable(zip(*(order.tolist() for order in orders), strict=True))
-    return list(dict.fromkeys(turns))
+    def add_one(self, smaller: Members, entering: Sequence[int]) -> list[Members]:
+        """Return the sets with every unit that were optimised to the end."""
+        grow(self.compare, self.cache, Step(self.space, smaller, self.cache[smaller]), entering)
+        grown = (smaller | {number} for number in entering)
+        return [own for own in grown if own in self.cache]

@@ -6,28 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from gpproj.execute import Progress, check_jobs, same_workers, time_text
+from gpproj.execute import Progress, same_workers, time_text
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
-from gpproj.projection import (
-    CriterionName,
-    Learn,
-    check_criterion,
-    check_learn,
-    projector_of,
-)
+from gpproj.projection import CriterionName, Learn, projector_of
 from gpproj.recipes import Result, remembered
-from gpproj.reference import Clusters, Reference, check_clusters
+from gpproj.reference import Clusters, Reference
 from gpproj.search.checkpoint import Checkpoint, fingerprint
-from gpproj.search.growing import STRATEGIES, Search, Strategy
+from gpproj.search.growing import ForwardSearch
+from gpproj.search.options import SearchOptions
 from gpproj.search.path import SearchPath
 from gpproj.search.race import evaluations_expected
-from gpproj.search.space import Space
-from gpproj.search.subset import on_all_rows, rows_to_search
-from gpproj.search.units import Inputs, Unit, held_groups, prefiltered, steps_of, units_of
+from gpproj.search.row_sample import on_all_rows, rows_to_search
+from gpproj.search.space import SearchSpace
+from gpproj.search.strategies import Strategy
+from gpproj.search.units import Inputs, Unit, prefiltered, steps_of, units_of
 
 PER_PROJECTION = 120
 """Values and gradients of one candidate of an exhaustive step, about."""
@@ -117,7 +112,7 @@ def forward_search(
         all of them. `path.summary()` then has the relative errors of both, and `stop_below` goes by
         those of the choice. All rows when left out, or where there are no more.
     random_state : int, optional
-        Of that choice.
+        The seed of that choice.
     extend : SearchPath, optional
         A path of the same reference and settings to go on from; a checkpoint that is there already
         comes first.
@@ -125,7 +120,7 @@ def forward_search(
     Returns
     -------
     SearchPath
-        Of linear submodels if the reference is linear; `learn`, `criterion`, `prior`, `clusters`
+        If the reference is linear, so are its submodels; `learn`, `criterion`, `prior`, `clusters`
         and `kernel` have no meaning then, and are refused.
 
     Examples
@@ -137,13 +132,10 @@ def forward_search(
     >>> path[2].inputs == path.order
     True
     """
-    check_jobs(n_jobs)
-    check_clusters(clusters)
-    check_strategy(strategy)
-    check_criterion(criterion, check_learn(learn))
-    _check_fraction(stop_below)
-    always, groups = tuple(always), held_groups(groups)
-    forced, units = units_of(reference, groups, always, costs)
+    options = SearchOptions.of_call(locals())
+    if stop_below is not None and not 0.0 <= stop_below <= 1.0:
+        raise ValueError(f"stop_below must be a fraction from 0 to 1, got {stop_below!r}")
+    forced, units = units_of(reference, options.groups, options.always, costs)
     if prefilter is not None:
         units = prefiltered(reference, units, prefilter)
     steps = steps_of(max_inputs, len(units))
@@ -153,48 +145,48 @@ def forward_search(
             raise ValueError("search_rows: a path on all rows cannot be extended on some of them")
         rows = rows_to_search(reference.training.n, search_rows, random_state)
         reference = reference.on_rows(rows)
-    projector = projector_of(reference, learn, criterion, prior, kernel)
+    projector = projector_of(reference, options)
     own_clusters = projector.clusters_of(clusters)
-    space = Space(projector, forced, units, n_jobs)
-    search = Search(reference, space, strategy, exchange=exchange, floating=floating)
+    space = SearchSpace(projector, forced, units, n_jobs)
+    search = ForwardSearch(reference, space, options)
     saved = None
     if checkpoint is not None:
-        decisive = fingerprint(reference, space, strategy, exchange, floating)
-        saved = Checkpoint(Path(checkpoint), decisive)
+        saved = Checkpoint(Path(checkpoint), fingerprint(reference, space, options))
     path = _resumed(reference, space, saved, extend)
     done = 0 if path is None else len(path.units)
     display = Progress("forward search", steps, done=done, enabled=progress)
     with display, one_blas_thread(), same_workers(n_jobs):
         if path is None:
-            path = search.begun()
-        seconds = _seconds_expected(path, units, steps, strategy, exchange)
+            path = search.begin()
+        seconds = _seconds_expected(path, units, steps, options)
         if seconds > ANNOUNCED:
             display.announce(f"{steps - done} steps, about {time_text(seconds)} of work")
-        while len(path.units) < steps and not _below(path, stop_below):
-            path = search.stepped(path)
+        while len(path.units) < steps:
+            if stop_below is not None and path.relative_errors[-1] < stop_below:
+                break
+            path = search.step(path)
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
         if search_rows is not None:
-            full = projector_of(everything, learn, criterion, prior, kernel)
-            path = on_all_rows(path, everything, full, n_jobs)
-    after = None if extend is None else partial(_extending, extend.recipe)
-    return Result(replace(path, clusters=own_clusters), _changed(path, groups, always), after)
+            path = on_all_rows(path, everything, projector_of(everything, options), n_jobs)
+    # Other data are searched as far as these were.
+    changed = {
+        "max_inputs": len(path.units),
+        "groups": options.groups,
+        "always": options.always,
+    }
+    if extend is None:
+        return Result(replace(path, clusters=own_clusters), changed)
+    begun = extend.recipe
+    return Result(
+        replace(path, clusters=own_clusters),
+        changed,
+        lambda again: partial(repeated_extension, begun=begun, again=again),
+    )
 
 
-def _changed(path: SearchPath, groups: Any, always: Any) -> dict[str, Any]:
-    """Return the settings of a path's recipe: other data are searched as far as these were."""
-    return {"max_inputs": len(path.units), "groups": groups, "always": always}
-
-
-def _extending(
-    begun: Callable[[Reference], SearchPath] | None, again: Callable[..., SearchPath]
-) -> Callable[[Reference], SearchPath]:
-    """Return the recipe of a path that extends another."""
-    return partial(extended_again, begun=begun, again=again)
-
-
-def extended_again(
+def repeated_extension(
     reference: Reference,
     begun: Callable[[Reference], SearchPath] | None,
     again: Callable[..., SearchPath],
@@ -206,7 +198,7 @@ def extended_again(
 
 
 def _resumed(
-    reference: Reference, space: Space, saved: Checkpoint | None, extend: SearchPath | None
+    reference: Reference, space: SearchSpace, saved: Checkpoint | None, extend: SearchPath | None
 ) -> SearchPath | None:
     """Return the path to go on from: the checkpoint's, or the one given, or none."""
     if saved is not None and saved.exists():
@@ -225,12 +217,8 @@ def _resumed(
     return extend
 
 
-def _below(path: SearchPath, stop_below: float | None) -> bool:
-    return stop_below is not None and bool(path.relative_errors[-1] < stop_below)
-
-
 def _seconds_expected(
-    path: SearchPath, units: Sequence[Unit], steps: int, strategy: str, exchange: bool
+    path: SearchPath, units: Sequence[Unit], steps: int, options: SearchOptions
 ) -> float:
     """Return the time that one worker will take, from one measured evaluation."""
     seconds = path.projector.seconds(path.projections[-1])
@@ -238,17 +226,6 @@ def _seconds_expected(
     for taken in range(len(path.units), steps):
         left = len(units) - taken
         race_of = evaluations_expected(len(path.always) + taken, left)
-        count += race_of if strategy == "race" else PER_PROJECTION * left
-        count += PER_EXCHANGE if exchange and taken < 12 else 0
+        count += race_of if options.strategy == "race" else PER_PROJECTION * left
+        count += PER_EXCHANGE if options.exchange and taken < 12 else 0
     return seconds * count
-
-
-def check_strategy(strategy: str) -> None:
-    """Refuse strategies that do not exist."""
-    if strategy not in STRATEGIES:
-        raise ValueError(f'strategy must be "race" or "exhaustive", got {strategy!r}')
-
-
-def _check_fraction(stop_below: float | None) -> None:
-    if stop_below is not None and not 0.0 <= stop_below <= 1.0:
-        raise ValueError(f"stop_below must be a fraction from 0 to 1, got {stop_below!r}")

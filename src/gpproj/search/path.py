@@ -2,71 +2,24 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from gpproj.linalg import Host, one_blas_thread
-from gpproj.projection import (
-    LEFT,
-    CriterionName,
-    Learn,
-    Projection,
-    Projector,
-    Submodel,
-)
+from gpproj.projection import CriterionName, Learn, Projection, Projector, Submodel
 from gpproj.reference import Clusters, GaussianProcessReference, Reference
-from gpproj.search.units import Unit
+from gpproj.search.problems import problems_of_path
+from gpproj.search.results import CandidateRecord, RowSample, Subset, relative
+from gpproj.search.units import Unit, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-ROUNDING = 1e-10
-"""A distance from null to full, relative to their size, that is no distance."""
-
-RISEN = 1e-3
-"""Rise of the relative error from one size to the next that is worth a word."""
-
-GAINED = 1e-4
-"""Fall of the relative error below which a step has improved nothing."""
-
-
-class Tried(NamedTuple):
-    """One candidate that a search has looked at."""
-
-    step: int
-    """The step it was a candidate of, from one."""
-    input: str
-    """Name of the input or group."""
-    error: float
-    """The best error known; the one before the step if it was not looked at."""
-    evaluations: int
-    """Values and gradients spent on it: how far it was optimised."""
-    converged: bool
-    """Whether it was optimised to convergence."""
-
-
-class Searched(NamedTuple):
-    """What a search on some of the rows has seen."""
-
-    rows: int
-    """How many."""
-    relative_errors: tuple[float, ...]
-    """At each size, on these rows."""
-
-
-class Subset(NamedTuple):
-    """Some units, and the submodel on them."""
-
-    units: tuple[Unit, ...]
-    projection: Projection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +44,7 @@ class SearchPath:
     """Error of the submodel on all inputs: what the family itself loses."""
     always: tuple[int, ...] = ()
     """Positions of inputs that are in from the start."""
-    tried: tuple[Tried, ...] = ()
+    candidate_records: tuple[CandidateRecord, ...] = ()
     """Every candidate of every step."""
     better: tuple[Subset | None, ...] = ()
     """At each size the best set of units, where it is another one than that of the path."""
@@ -101,7 +54,7 @@ class SearchPath:
     """How many Gaussian processes each submodel is a mixture of; see `gpproj.project`."""
     recipe: Callable[[Reference], SearchPath] | None = None
     """Makes a path of the same length from another reference in the same way."""
-    searched: Searched | None = None
+    searched: RowSample | None = None
     """What the search has seen, if it saw some of the rows only; errors are those of all rows."""
 
     @property
@@ -149,7 +102,7 @@ class SearchPath:
         """Every candidate of every step: step, input, error, evaluations, converged."""
         import pandas as pd
 
-        return pd.DataFrame(list(self.tried), columns=list(Tried._fields))
+        return pd.DataFrame(list(self.candidate_records), columns=list(CandidateRecord._fields))
 
     def __len__(self) -> int:
         """Number of submodels, the null model included."""
@@ -218,7 +171,7 @@ class SearchPath:
         if key not in self._submodels:
             entered = (position for unit in units for position in unit.positions)
             positions = (*self.always, *entered)
-            problems = self._problems_of(found)
+            problems = self.projector.problems_of(found, self.null_error)
             with one_blas_thread():
                 self._submodels[key] = self.projector.submodel(
                     self.reference, found, positions, clusters, n_jobs, problems
@@ -228,41 +181,11 @@ class SearchPath:
     @cached_property
     def problems(self) -> tuple[str, ...]:
         """What may be wrong with the path, in sentences; empty if nothing was seen."""
-        said = list(self.projector.problems())
-        rises = [
-            size for size, rise in enumerate(np.diff(self.relative_errors), start=1) if rise > RISEN
-        ]
-        if rises:
-            said.append(
-                f"the error rises at size {_listed(rises)}: inputs were added, and what is "
-                "compared became worse although what is minimised did not"
-            )
-        idle = [
-            size
-            for size, fall in enumerate(-np.diff(self.relative_errors), start=1)
-            if fall < GAINED and self.relative_errors[size - 1] > LEFT
-        ]
-        if idle and self.tried:
-            said.append(f"no candidate improved anything at step {_listed(idle)}")
-        for size, found in enumerate(self.projections):
-            # That some inputs tell next to nothing by themselves is no news before all are in.
-            news = self._problems_of(found, alone=bool(found.inputs.all()))
-            said += [f"size {size}: {text}" for text in news]
-        for size, own in enumerate(self.better):
-            if own is not None:
-                news = self._problems_of(own.projection, alone=False)
-                said += [f"best set of size {size}: {text}" for text in news]
-        return tuple(said)
-
-    def _problems_of(self, found: Projection, alone: bool = True) -> tuple[str, ...]:
-        return self.projector.problems_of(found, self.null_error, alone)
+        return problems_of_path(self)
 
     def _steps(self, size: int) -> int:
         """Return a number of steps that was taken, or say which ones were."""
-        try:
-            steps = operator.index(size)
-        except TypeError:
-            raise TypeError(f"size must be a whole number of steps, got {size!r}") from None
+        steps = whole_number("size", size)
         if not 0 <= steps < len(self):
             raise IndexError(f"size must be from 0 to {len(self) - 1}, got {steps}")
         return steps
@@ -271,7 +194,7 @@ class SearchPath:
     def _submodels(self) -> dict[tuple[tuple[str, ...], Clusters], Submodel]:
         return {}
 
-    def again(self, reference: Reference) -> SearchPath:
+    def repeat(self, reference: Reference) -> SearchPath:
         """Return the path that the same search finds from a reference of other data."""
         if self.recipe is None:
             raise ValueError("this path does not know how it was found; search once more")
@@ -298,11 +221,11 @@ class SearchPath:
         """The same path without the best sets of its sizes."""
         return replace(self, better=())
 
-    def along(self, reference: Reference) -> SearchPath:
+    def reproject(self, reference: Reference) -> SearchPath:
         """Return the submodels of another reference on the same inputs in the same order."""
-        from gpproj.search.given import path_along
+        from gpproj.search.given import reprojected
 
-        return path_along(reference, self)
+        return reprojected(reference, self)
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each size.
@@ -350,43 +273,3 @@ class SearchPath:
         """Name the order and the error left."""
         steps = ", ".join(self.order) if self.units else "no steps"
         return f"SearchPath({steps}; relative error={self.relative_errors[-1]:.3f})"
-
-
-def _listed(numbers: list[int]) -> str:
-    """Return numbers in words: a few of them, and how many more.
-
-    >>> _listed([2]), _listed([2, 3]), _listed([1, 2, 3, 4, 5])
-    ('2', '2 and 3', '1, 2, 3 and 2 more')
-    """
-    shown = [str(number) for number in numbers[:3]]
-    if len(numbers) > 3:
-        return f"{', '.join(shown)} and {len(numbers) - 3} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def relative(errors: Host, null: float, full: float) -> Host:
-    """Return errors on the scale from one (null) to zero (full).
-
-    >>> relative(np.array([9.0, 4.0]), 9.0, 1.0)
-    array([1.   , 0.375])
-    >>> relative(np.array([1.0, 4.0]), 1.0, 4.0)
-    array([0., 0.])
-    """
-    distance = null - full
-    if distance <= ROUNDING * max(abs(null), abs(full)):
-        return np.zeros_like(errors)
-    return (errors - full) / distance
-
-
-class Ends(NamedTuple):
-    """The two submodels that relative errors are measured between."""
-
-    null: Projection
-    full: Projection
-
-
-def ends(projector: Projector) -> Ends:
-    """Return the null model, and the submodel on all inputs."""
-    everything = np.ones(projector.d, dtype=bool)
-    null = projector.null()
-    return Ends(null, projector.project([everything], [null])[0])

@@ -16,13 +16,13 @@ WARM, FURTHER = 4, 8
 
 LANES = 1
 """Starts of a candidate that run on after the first heat. Where there are many valleys that is
-often not the right one; hence winners are polished."""
+often not the right one; hence winners are refined."""
 
 FIRST_WARM, FIRST_LANES = 8, 2
-"""The same for a first input, before which nothing is known: it has the most valleys, and all later
-ones depend on it."""
+"""Iterations and starts for a first input, before which nothing is known: it has the most valleys,
+and all later ones depend on it."""
 
-POLISH = 200
+REFINE = 200
 """Values and gradients that the winner of a step takes, about."""
 
 NOTHING_LEFT = 1e-4
@@ -54,11 +54,11 @@ def heats_of(inputs: int, left: float, units: int) -> Heats:
     Parameters
     ----------
     inputs : int
-        That are in.
+        Number of inputs that are in.
     left : float
         Relative error that is left.
     units : int
-        Candidates.
+        Number of candidates.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def quick_heats(units: int) -> Heats:
     return Heats(units, arrive, arrive)
 
 
-def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
+def race(step: Step, candidates: Sequence[int], expected_gains: Host) -> list[Candidate]:
     """Optimise the promising candidates a little, fewer further, the best to convergence.
 
     Each has several starts: the optimum before the step, changed by its unit, and the reference's
@@ -101,10 +101,9 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
 
     Parameters
     ----------
-    step : Step
     candidates : sequence of int
         Numbers of the units.
-    hopes : array `(c,)`
+    expected_gains : array `(c,)`
         Fall of the error that each unit promised when it last ran; infinite if it never did.
 
     Returns
@@ -119,30 +118,30 @@ def race(step: Step, candidates: Sequence[int], hopes: Host) -> list[Candidate]:
         settled = not step.removing and parent.value < NOTHING_LEFT
     else:
         heats, settled = quick_heats(len(candidates)), False
-    everybody = np.isinf(hopes).all()  # nothing is known yet
-    running = _ranked(step, candidates, hopes)[: None if everybody else heats.start]
+    everybody = np.isinf(expected_gains).all()  # nothing is known yet
+    running = _ranked(step, candidates, expected_gains)[: None if everybody else heats.start]
     if settled:
         first = running[0]
         own = step.members(candidates[first])
-        adopted = parent._replace(inputs=space.asked(own), evaluations=0)
+        adopted = parent._replace(inputs=space.inputs(own), evaluations=0)
         found[first] = found[first]._replace(projection=adopted)
         return found
 
     sets = [step.members(candidates[place]) for place in running]
     first = not parent.inputs.any()
-    runners = space.begin(sets, step.known, FIRST_WARM if first else WARM)
+    fits = space.begin(sets, (parent,), FIRST_WARM if first else WARM)
     costs = space.costs(candidates)
     for count, iterations in ((heats.go_on, FURTHER), (heats.arrive, 0)):
-        errors = space.projector.errors(runners)
-        for place, runner, error in zip(running, runners, errors, strict=True):
-            found[place] = Candidate(float(error), runner.evaluations, None)
+        errors = space.projector.errors(fits)
+        for place, fit, error in zip(running, fits, errors, strict=True):
+            found[place] = Candidate(float(error), fit.evaluations, None)
         best = np.argsort(-step.gains(errors, costs[running]), kind="stable")[:count]
         running = running[best]
-        runners = [runners[place].narrowed(FIRST_LANES if first else LANES) for place in best]
+        fits = [fits[place].keep_best(FIRST_LANES if first else LANES) for place in best]
         if iterations:
-            runners = space.advance(runners, iterations)
+            fits = space.advance(fits, iterations)
     sets = [step.members(candidates[place]) for place in running]
-    for place, end in zip(running, step.end(runners, sets), strict=True):
+    for place, end in zip(running, space.finish(fits, sets, step.smaller), strict=True):
         found[place] = Candidate(end.error, end.evaluations, end)
     return found
 
@@ -151,16 +150,16 @@ def evaluations_expected(inputs: int, units: int) -> int:
     """Return about how many values and gradients a race takes."""
     start, go_on, arrive = heats_of(inputs, 1.0, units)
     lanes, warm = (3, WARM) if inputs else (5, FIRST_WARM)
-    return start * lanes * (warm + 2) + go_on * (FURTHER + 2) + arrive * 15 + POLISH
+    return start * lanes * (warm + 2) + go_on * (FURTHER + 2) + arrive * 15 + REFINE
 
 
-def _ranked(step: Step, candidates: Sequence[int], hopes: Host) -> NDArray[np.intp]:
-    """Return the places of candidates in the order they may start: by slope and by hope in turn."""
-    by_hope = np.argsort(-hopes, kind="stable")
+def _ranked(step: Step, candidates: Sequence[int], expected_gains: Host) -> NDArray[np.intp]:
+    """Return the places of candidates in the order they may start: by slope and by gain in turn."""
+    by_gain = np.argsort(-expected_gains, kind="stable")
     slopes = np.zeros(len(candidates))
     if not step.removing:
         slopes = step.space.slopes(step.parent)[list(candidates)]
     by_slope = np.argsort(slopes, kind="stable")
-    turns = np.stack([by_slope, by_hope], axis=1).ravel()
+    turns = np.stack([by_slope, by_gain], axis=1).ravel()
     _, first = np.unique(turns, return_index=True)
     return turns[np.sort(first)]

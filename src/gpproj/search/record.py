@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from gpproj.projection import Figures, Projection, Projector
 from gpproj.reference import Reference
-from gpproj.search.path import Searched, SearchPath, Subset, Tried
+from gpproj.search.path import SearchPath
+from gpproj.search.results import CandidateRecord, RowSample, Subset
 from gpproj.search.units import Unit
 from gpproj.store import Stored
 
@@ -27,7 +28,7 @@ def record_of(path: SearchPath) -> Stored:
     def plain(place: str, found: Projection) -> dict[str, Any]:
         arrays.update({f"{name}_{place}": getattr(found, name) for name in ARRAYS})
         return {
-            "null": not path.projector.is_own(found),
+            "null": not path.projector.in_family(found),
             **{name: getattr(found, name) for name in NUMBERS},
             "figures": None if found.figures is None else list(found.figures),
         }
@@ -44,7 +45,7 @@ def record_of(path: SearchPath) -> Stored:
         "projections": [plain(str(size), one) for size, one in enumerate(path.projections)],
         "better": [subset(f"better_{size}", one) for size, one in enumerate(path.better)],
         "pool": [subset(f"pool_{place}", one) for place, one in enumerate(path.pool)],
-        "tried": [list(one) for one in path.tried],
+        "tried": [list(one) for one in path.candidate_records],
         "searched": None if path.searched is None else list(path.searched),
     }
     return Stored(content, arrays)
@@ -61,12 +62,8 @@ def path_of(
 
     Parameters
     ----------
-    record : Stored
-    reference : Reference
-    projector : Projector
-    always : tuple of int
     units : tuple of Unit
-        Those that entered, and maybe others.
+        The units that entered, and maybe others.
     """
     content, arrays = record
     known = {unit.name: unit for unit in units}
@@ -74,7 +71,7 @@ def path_of(
     def projection(place: str, plain: dict[str, Any]) -> Projection:
         figures = plain["figures"]
         return Projection(
-            kernel=projector.kernel_of(own=not plain["null"]),
+            kernel=projector.kernel_of(in_family=not plain["null"]),
             parameters=arrays[f"parameters_{place}"],
             inputs=arrays[f"inputs_{place}"].astype(np.bool_),
             active=arrays[f"active_{place}"].astype(np.bool_),
@@ -87,6 +84,7 @@ def path_of(
             return None
         return Subset(tuple(known[name] for name in plain["units"]), projection(place, plain))
 
+    searched = content["searched"]
     pool = [subset(f"pool_{place}", one) for place, one in enumerate(content["pool"])]
     return SearchPath(
         reference=reference,
@@ -98,12 +96,8 @@ def path_of(
         null_error=content["null_error"],
         full_error=content["full_error"],
         always=always,
-        tried=tuple(Tried(*one) for one in content["tried"]),
+        candidate_records=tuple(CandidateRecord(*one) for one in content["tried"]),
         better=tuple(subset(f"better_{size}", one) for size, one in enumerate(content["better"])),
         pool=tuple(one for one in pool if one is not None),
-        searched=_searched(content["searched"]),
+        searched=None if searched is None else RowSample(searched[0], tuple(searched[1])),
     )
-
-
-def _searched(found: Any) -> Searched | None:
-    return None if found is None else Searched(found[0], tuple(found[1]))

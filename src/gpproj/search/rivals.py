@@ -13,7 +13,7 @@ import numpy as np
 from gpproj.linalg import Host
 from gpproj.projection import ProcessProjector, Projection
 from gpproj.reference import Reference
-from gpproj.search.space import Ledger, Members, Space
+from gpproj.search.space import Members, ProjectionCache, SearchSpace
 from gpproj.sensitivity import relevance
 
 METHODS = ("ard", "kl", "permutation")
@@ -25,7 +25,7 @@ AT_ONCE, FEW = 0.25, 24
 """Share of the units that an elimination drops in a step while there are more than a few."""
 
 
-def relevances(reference: Reference, space: Space) -> list[Host]:
+def relevances(reference: Reference, space: SearchSpace) -> list[Host]:
     """Return how relevant every unit is by each of the usual measures, per cost, `(units,)` each.
 
     References with posterior draws are asked at the centre of these. Those that are known by their
@@ -45,15 +45,17 @@ def relevances(reference: Reference, space: Space) -> list[Host]:
     ]
 
 
-def along_orders(
-    space: Space, ledger: Ledger, rankings: Sequence[Host], size: int, null: Projection
+def fit_ranked_sets(
+    space: SearchSpace,
+    cache: ProjectionCache,
+    rankings: Sequence[Host],
+    size: int,
+    null: Projection,
 ) -> None:
     """Learn the first units of several orders, unless they are known.
 
     Parameters
     ----------
-    space : Space
-    ledger : Ledger
     rankings : sequence of arrays `(units,)`
         The largest value first.
     size : int
@@ -63,29 +65,30 @@ def along_orders(
     """
     orders = (np.argsort(-ranking, kind="stable")[:size] for ranking in rankings)
     for own in dict.fromkeys(frozenset(order.tolist()) for order in orders):
-        if own not in ledger and space.mask(own).any():
-            ledger.add(own, learned(space, ledger, own, null))
+        if own not in cache and space.varying_inputs(own).any():
+            cache.add(own, fit_set(space, cache, own, null))
 
 
-def learned(space: Space, ledger: Ledger, members: Members, null: Projection) -> Projection:
+def fit_set(
+    space: SearchSpace, cache: ProjectionCache, members: Members, null: Projection
+) -> Projection:
     """Return the submodel of one set, from the optima of its neighbours among others.
 
     Parameters
     ----------
-    space : Space
-    ledger : Ledger
-    members : frozenset of int
+    cache : ProjectionCache
+        The submodels of its neighbours, as far as they are known.
     null : Projection
-        The submodel before the first step.
+        The submodel before the first step, for where no neighbour is known.
     """
     smaller = [members - {number} for number in sorted(members)]
-    known = [ledger[own] for own in smaller if own in ledger] or [null]
+    known = [cache[own] for own in smaller if own in cache] or [null]
     known = [min(known, key=lambda one: one.value)]
-    runners = space.begin([members], known, WARM)
-    return space.end([runner.narrowed(LANES) for runner in runners], [members], known)[0]
+    fits = space.begin([members], known, WARM)
+    return space.finish([fit.keep_best(LANES) for fit in fits], [members], known)[0]
 
 
-def eliminated(space: Space, full: Projection) -> dict[int, tuple[Members, Projection]]:
+def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members, Projection]]:
     """Drop units from the submodel on all inputs, those first whose loss costs least at once.
 
     Unlike a forward search this sees units that tell something only together, and its submodels
@@ -94,7 +97,6 @@ def eliminated(space: Space, full: Projection) -> dict[int, tuple[Members, Proje
 
     Parameters
     ----------
-    space : Space
     full : Projection
         The submodel on all inputs.
 
@@ -107,7 +109,7 @@ def eliminated(space: Space, full: Projection) -> dict[int, tuple[Members, Proje
     found: dict[int, tuple[Members, Projection]] = {}
     while len(left) > 1:
         sets = {number: left - {number} for number in sorted(left)}
-        sets = {number: own for number, own in sets.items() if space.mask(own).any()}
+        sets = {number: own for number, own in sets.items() if space.varying_inputs(own).any()}
         if not sets:
             break
         errors = space.projector.errors(space.begin(list(sets.values()), [known], 0, near=True))
@@ -115,7 +117,7 @@ def eliminated(space: Space, full: Projection) -> dict[int, tuple[Members, Proje
         drop = max(1, min(int(AT_ONCE * len(left)), len(left) - FEW))
         numbers = np.array(list(sets))[np.argsort(losses, kind="stable")[:drop]]
         left = left.difference(numbers.tolist())
-        (runner,) = space.begin([left], [known], WARM, near=True)
-        known = space.end([runner.narrowed(LANES)], [left])[0]
+        (fit,) = space.begin([left], [known], WARM, near=True)
+        known = space.finish([fit.keep_best(LANES)], [left])[0]
         found[len(left)] = left, known
     return found

@@ -1,8 +1,8 @@
-"""The sets of inputs that a search goes through, and all submodels that it has learned so far."""
+"""The sets of inputs that a search goes through, and the best submodels that it knows of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.projection import AnyRunner, Projection, Projector, mask_of
+from gpproj.projection import CandidateFit, Projection, Projector, mask_of
 from gpproj.search.units import Unit
 
 Members: TypeAlias = frozenset[int]
@@ -20,15 +20,13 @@ Members: TypeAlias = frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class SearchSpace:
     """Sets of units, each of them an input or a group of inputs.
 
     Parameters
     ----------
-    projector : Projector
     always : tuple of int
         Positions of inputs that are in every set.
-    units : tuple of Unit
     n_jobs : int or None
         Workers that learn submodels.
     """
@@ -38,24 +36,34 @@ class Space:
     units: tuple[Unit, ...]
     n_jobs: int | None = 1
 
-    def asked(self, members: Iterable[int]) -> NDArray[np.bool_]:
+    def inputs(self, members: Iterable[int]) -> NDArray[np.bool_]:
         """Return the inputs of a set, `(d,)`."""
         entered = (position for unit in members for position in self.units[unit].positions)
         return mask_of((*self.always, *entered), self.projector.d)
 
-    def mask(self, members: Iterable[int]) -> NDArray[np.bool_]:
+    def varying_inputs(self, members: Iterable[int]) -> NDArray[np.bool_]:
         """Return the inputs of a set that can be used, `(d,)`: constant ones never are."""
-        mask = self.asked(members)
-        mask &= self.projector.varying
-        return mask
+        return self.inputs(members) & self.projector.varying
+
+    def members_of(self, units: Iterable[Unit]) -> Members:
+        """Return the set that consists of some units."""
+        return frozenset(self.units.index(unit) for unit in units)
+
+    def units_of(self, members: Members) -> tuple[Unit, ...]:
+        """Return the units of a set, in their order."""
+        return tuple(self.units[number] for number in sorted(members))
+
+    def outside(self, members: Members) -> list[int]:
+        """Return the numbers of the units that are not in a set."""
+        return [number for number in range(len(self.units)) if number not in members]
 
     def costs(self, numbers: Iterable[int]) -> Host:
-        """Return what units cost."""
+        """Return the costs of units."""
         return np.array([self.units[number].cost for number in numbers])
 
     def slopes(self, known: Projection) -> Host:
         """Return the slope of the objective as each unit enters, per cost, `(units,)`."""
-        slopes = self.projector.hints(known)
+        slopes = self.projector.entry_slopes(known)
         return np.array([slopes[list(unit.positions)].sum() / unit.cost for unit in self.units])
 
     def begin(
@@ -65,75 +73,47 @@ class Space:
         iterations: int,
         *,
         near: bool = False,
-    ) -> list[AnyRunner]:
-        """Begin several sets from the same known submodels, and run them a little.
-
-        Parameters
-        ----------
-        sets : sequence of frozenset of int
-        known : iterable of Projection
-        iterations : int
-        near : bool
-            Not from the reference's own values too.
-        """
+    ) -> list[CandidateFit]:
+        """Begin several sets, and run them a little; parameters as for `Projector.begin`."""
         begin = self.projector.begin
         work = partial(begin, known=tuple(known), iterations=iterations, near=near)
         # What costs next to nothing is not worth a worker.
         n_jobs = self.n_jobs if self.projector.effort is None else 1
-        return run_in_batches(work, [self.mask(own) for own in sets], n_jobs)
+        return run_in_batches(work, [self.varying_inputs(own) for own in sets], n_jobs)
 
-    def advance(self, runners: Sequence[AnyRunner], iterations: int) -> list[AnyRunner]:
-        """Run on."""
+    def advance(self, fits: Sequence[CandidateFit], iterations: int) -> list[CandidateFit]:
+        """Run fits on for some iterations."""
         work = partial(self.projector.advance, iterations=iterations)
-        return run_in_batches(work, runners, self.n_jobs)
+        return run_in_batches(work, fits, self.n_jobs)
 
     def project(self, sets: Sequence[Members]) -> list[Projection]:
         """Project onto several sets, each by itself."""
-        masks = [self.asked(own) for own in sets]
+        masks = [self.inputs(own) for own in sets]
         return run_in_batches(self.projector.project, masks, self.n_jobs, alike=False)
 
-    def end(
+    def finish(
         self,
-        runners: Sequence[AnyRunner],
+        fits: Sequence[CandidateFit],
         sets: Sequence[Members],
-        smaller: Iterable[Projection] = (),
+        smaller: Sequence[Projection] = (),
     ) -> list[Projection]:
-        """Run to convergence; no end is worse than the submodels on fewer inputs that are given."""
-        known = tuple(smaller)
-        pairs = list(zip(runners, sets, strict=True))
-        found = run_in_batches(self._end, pairs, self.n_jobs, alike=False)
+        """Run fits to convergence; none ends worse than the given submodels on fewer inputs."""
+        found = run_in_batches(self.projector.finish, fits, self.n_jobs, alike=False)
         return [
-            self.projector.not_worse(one._replace(inputs=self.asked(own)), known)
+            self.projector.not_worse(one._replace(inputs=self.inputs(own)), smaller)
             for one, own in zip(found, sets, strict=True)
         ]
 
-    def _end(self, pairs: Sequence[tuple[AnyRunner, Members]]) -> list[Projection]:
-        return self.projector.finish(
-            [runner for runner, _ in pairs], [self.mask(own) for _, own in pairs]
-        )
 
-
-class Ledger:
-    """All submodels that a search has learned to the end, the best of each set."""
-
-    def __init__(self) -> None:
-        self._known: dict[Members, Projection] = {}
-
-    def __contains__(self, members: Members) -> bool:
-        """Say whether a set was learned."""
-        return members in self._known
-
-    def __getitem__(self, members: Members) -> Projection:
-        """Return the submodel of a set."""
-        return self._known[members]
+class ProjectionCache(dict[Members, Projection]):
+    """The submodels that a search has learned to the end, the best of each set."""
 
     def add(self, members: Members, found: Projection) -> Projection:
         """Keep a submodel unless a better one of the same set is known; return the better one."""
-        old = self._known.get(members)
-        if old is None or found.value < old.value:
-            self._known[members] = found
-        return self._known[members]
+        if members not in self or found.value < self[members].value:
+            self[members] = found
+        return self[members]
 
-    def of_size(self, size: int) -> Iterator[tuple[Members, Projection]]:
-        """Go through the sets of some size."""
-        return ((own, found) for own, found in self._known.items() if len(own) == size)
+    def of_size(self, size: int) -> list[Members]:
+        """Return the sets of some size."""
+        return [own for own in self if len(own) == size]

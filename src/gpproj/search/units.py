@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gpproj.data import positive
 from gpproj.reference import Reference
@@ -13,7 +13,7 @@ from gpproj.sensitivity import relevance
 Inputs: TypeAlias = Iterable[str | int]
 
 ROUNDING = 1e-9
-"""Of sums of the same costs in another order."""
+"""Relative difference of sums of the same costs in another order."""
 
 
 class Unit(NamedTuple):
@@ -41,7 +41,6 @@ def units_of(
 
     Parameters
     ----------
-    reference : Reference
     groups : mapping of str to inputs, optional
         Inputs that enter together, by the name of their group; the others enter alone.
     always : inputs
@@ -108,8 +107,6 @@ def prefiltered(
 
     Parameters
     ----------
-    reference : Reference
-    units : tuple of Unit
     prefilter : (method, count)
         A method of `gpproj.relevance`, and how many units to keep.
     """
@@ -128,24 +125,22 @@ def prefiltered(
     return tuple(units[place] for place in sorted(kept))
 
 
+def whole_number(name: str, value: Any) -> int:
+    """Return an argument that is a whole number, or refuse it."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+
+
 def steps_of(max_inputs: int | None, available: int) -> int:
     """Return how many steps to take, all when none are asked for."""
     if max_inputs is None:
         return available
-    try:
-        steps = operator.index(max_inputs)
-    except TypeError:
-        raise TypeError(f"max_inputs must be a whole number, got {max_inputs!r}") from None
+    steps = whole_number("max_inputs", max_inputs)
     if not 0 <= steps <= available:
         raise ValueError(
             f"max_inputs must be from 0 to the number of steps there are, {available}; "
             f"got {max_inputs}"
         )
     return steps
-
-
-def held_groups(groups: Mapping[str, Inputs] | None) -> Mapping[str, Inputs] | None:
-    """Return groups that can be gone through more than once."""
-    if not isinstance(groups, Mapping):
-        return groups
-    return {name: one if isinstance(one, str) else tuple(one) for name, one in groups.items()}

@@ -1,4 +1,4 @@
-"""Newton steps: where an optimum moves to when the data change a little."""
+"""Newton steps: where an optimum moves when the data change a little."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpproj.linalg import Host
 from gpproj.priors import Bounds
 
 STEP = 1e-3
-"""Of the differences, on the log scale: their error is about its square."""
+"""Step of finite differences, on the log scale: their error is about its square."""
 
 FLATTEST = 1e-2
 """Smallest curvature that is believed: parameters that hardly matter must not run away."""
@@ -22,20 +22,20 @@ REACH = 1.0
 """Farthest that a parameter moves, on the log scale."""
 
 HALVINGS = 4
-"""Of a step that does not lead downhill, before it is given up."""
+"""How often a step that does not lead downhill is halved before it is given up."""
 
 
 def free_parameters(
     kernel: Kernel, mask: NDArray[np.bool_], parameters: Host, bounds: Bounds
 ) -> NDArray[np.intp]:
-    """Return the parameters that can move: of inputs that are in, and not at a bound.
+    """Return the positions of parameters of active inputs that are not at a bound.
 
     Parameters
     ----------
     kernel : Kernel
     mask : bool array `(d,)`
     parameters : array `(p,)`
-        Of the kernel, and others after them.
+        Log parameters of the kernel, then others.
     bounds : Bounds
     """
     owners = [parameter.input for parameter in kernel.parameters(len(mask))]
@@ -45,24 +45,24 @@ def free_parameters(
     return np.flatnonzero(used & inside)
 
 
-def slopes(function: Callable[[Host], Host], x: Host, free: NDArray[np.intp]) -> Host:
-    """Return the derivative of a function in the free parameters, `(f, ...)`, by differences."""
-    found = [(function(x + move) - function(x - move)) / (2 * STEP) for move in _moves(x, free)]
-    return np.stack(found) if found else np.zeros((0, *np.shape(function(x))))
+def gradients(function: Callable[[Host], Host], x: Host, free: NDArray[np.intp]) -> Host:
+    """Return the gradient of a function in the free parameters, `(f, ...)`, by differences."""
+    columns = [(function(x + step) - function(x - step)) / (2 * STEP) for step in _steps(x, free)]
+    return np.stack(columns) if columns else np.zeros((0, *np.shape(function(x))))
 
 
-def curvatures(function: Callable[[Host], Host], x: Host, free: NDArray[np.intp]) -> Host:
-    """Return the second derivatives of a function, `(f, f, ...)`, by differences of its values."""
-    centre, moves = function(x), list(_moves(x, free))
-    ahead, back = ([function(x + sign * move) for move in moves] for sign in (1.0, -1.0))
-    found = np.zeros((len(moves), len(moves), *np.shape(centre)))
-    for j in range(len(moves)):
-        found[j, j] = ahead[j] + back[j] - 2 * centre
-    for j, k in combinations(range(len(moves)), 2):
-        both = function(x + moves[j] + moves[k]) + function(x - moves[j] - moves[k])
+def hessians(function: Callable[[Host], Host], x: Host, free: NDArray[np.intp]) -> Host:
+    """Return the Hessian of a function in the free parameters, `(f, f, ...)`, by differences."""
+    centre, steps = function(x), list(_steps(x, free))
+    ahead, back = ([function(x + sign * step) for step in steps] for sign in (1.0, -1.0))
+    hessian = np.zeros((len(steps), len(steps), *np.shape(centre)))
+    for j in range(len(steps)):
+        hessian[j, j] = ahead[j] + back[j] - 2 * centre
+    for j, k in combinations(range(len(steps)), 2):
+        both = function(x + steps[j] + steps[k]) + function(x - steps[j] - steps[k])
         mixed = 0.5 * (both - ahead[j] - ahead[k] - back[j] - back[k] + 2 * centre)
-        found[j, k] = found[k, j] = mixed
-    return found / STEP**2
+        hessian[j, k] = hessian[k, j] = mixed
+    return hessian / STEP**2
 
 
 def newton_step(gradient: Host, hessian: Host) -> Host:
@@ -77,10 +77,10 @@ def newton_step(gradient: Host, hessian: Host) -> Host:
     return step * (REACH / farthest)
 
 
-def moved(
+def backtrack(
     value: Callable[[Host], float], x: Host, free: NDArray[np.intp], step: Host, bounds: Bounds
 ) -> Host:
-    """Return where a step leads, halved until the value falls; the start if it never does."""
+    """Return x after a step, which is halved until the value falls; x if it never does."""
     start = value(x)
     for halving in range(HALVINGS):
         trial = x.copy()
@@ -91,8 +91,8 @@ def moved(
     return x
 
 
-def _moves(x: Host, free: NDArray[np.intp]) -> Iterator[Host]:
+def _steps(x: Host, free: NDArray[np.intp]) -> Iterator[Host]:
     for place in free:
-        move = np.zeros_like(x)
-        move[place] = STEP
-        yield move
+        step = np.zeros_like(x)
+        step[place] = STEP
+        yield step

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from gpproj.linalg import Host
 
 FACTOR = 1.5
-"""By which an expected maximum is subtracted, where a gain does not exceed it."""
+"""How often an expected maximum is subtracted from a gain that does not exceed it."""
 
 
 def corrected_gains(gains: Host, errors: Host, candidates: Host) -> Host:

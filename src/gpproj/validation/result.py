@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.linalg import Host
 from gpproj.projection import Submodel
 from gpproj.reference import Reference
 from gpproj.search import SearchPath
+from gpproj.validation.answer import SMALL_LOSS, better_submodel, overfitting, verdict
 from gpproj.validation.optimism import corrected_gains
-from gpproj.validation.scores import STATISTICS, Scores, Statistic, check_stats
+from gpproj.validation.scores import STATISTICS, Scores, Statistic, elpd, statistics_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 Search = Literal["inside", "once"]
 Rule = Literal["se", "elpd"]
 
-SMALL_LOSS = 4.0
-"""A loss of elpd that is too small to matter, whatever its standard error."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Validation:
@@ -37,7 +34,7 @@ class Validation:
 
     reference: Reference
     path: SearchPath
-    """Of all rows: what `cv.submodel` takes submodels from."""
+    """The path of all rows, from which `cv.submodel` takes submodels."""
     method: str
     """"loo" or "kfold"."""
     search: Search
@@ -52,65 +49,40 @@ class Validation:
     chosen: tuple[int | None, ...] = ()
     """The size that a validation inside every fold suggests; empty if there was none."""
     along: Scores | None = None
-    """Predictions along the path, where the best sets of some sizes are others; `scores` are of the
-    best sets."""
+    """Predictions of the submodels along the path, where some are not the best ones of their sizes,
+    which `scores` are of."""
 
     def along_path(self) -> Validation:
-        """Return the same of the nested submodels, `path[k]` in the place of `path.best(k)`."""
+        """Return the validation of the nested submodels, `path[k]` in place of `path.best(k)`."""
         return replace(self, path=self.path.nested, scores=self.along or self.scores, along=None)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the answer, in plain words; nothing as a rule."""
-        return (*self._own_problems, *self.path.problems)
+        """Sentences about what is wrong with the answer; usually there are none.
+
+        A submodel that is better than the reference comes first, then what the reference's own
+        `check()` has found, then the search and its path.
+        """
+        own = (*self.better_submodel, *self.reference.check().problems)
+        return (*own, *overfitting(self, self._elpd), *self.path.problems)
 
     @property
-    def _own_problems(self) -> tuple[str, ...]:
-        difference, se = self._elpd.difference[1:], self._elpd.difference_se[1:]
-        if difference[0] > 0:
-            least = (
-                "submodel on the inputs that are always in" if self.path.always else "null model"
-            )
-            return (
-                f"the {least} predicts better than the reference (elpd difference "
-                f"{difference[0]:.1f}): the inputs explain nothing more that generalises, or the "
-                "reference overfits",
-            )
-        if self.search == "once" and np.any(difference > se):
-            return (
-                "some submodels seem to predict better than the reference: a sign that the search "
-                'has overfitted; validate it too, with search="inside"',
-            )
-        return ()
+    def better_submodel(self) -> tuple[str, ...]:
+        """A sentence, if a submodel predicts clearly better than the reference."""
+        return better_submodel(self, self._elpd)
 
     def answer(self) -> str:
-        """Return the answer in one sentence."""
-        said, inputs = self.verdict()
-        sentences = [f"{said}: {', '.join(inputs)}." if inputs else f"{said}."]
-        sentences += [f"Note: {problem}." for problem in self.path.problems]
+        """Return the answer in one sentence, and what is wrong with the models behind it."""
+        sentence, inputs = self.verdict()
+        sentences = [f"Look first: {problem}." for problem in self.better_submodel]
+        sentences.append(f"{sentence}: {', '.join(inputs)}." if inputs else f"{sentence}.")
+        noted = (*self.reference.check().problems, *self.path.problems)
+        sentences += [f"Note: {problem}." for problem in noted]
         return " ".join(sentences)
 
     def verdict(self) -> tuple[str, tuple[str, ...]]:
-        """Return the answer in two parts: what is said of the inputs, and their names."""
-        d, size, steps = self.reference.training.d, self.smallest_enough(), len(self.path) - 1
-        everything = f"all {d} inputs" if d > 1 else "the only input"
-        if size is None:
-            tried = f"of up to {_counted(steps)}" if steps else "without further inputs"
-            return f"No submodel {tried} predicts as well as {everything}", ()
-        inputs = self.path.best(size).inputs
-        several = len(inputs) > 1
-        if not inputs and self._elpd.difference[1] > 0.0:
-            return f"No input helps: the null model predicts better than {everything}", ()
-        if not inputs:
-            return f"No input is needed: the null model predicts as well as {everything}", ()
-        if size == 0:
-            stay = "inputs that are always in are" if several else "input that is always in is"
-            return f"The {stay} enough, {len(inputs)} of {d}", inputs
-        if len(inputs) == d:
-            needed = f"All {d} inputs are" if several else "The only input is"
-            return f"{needed} needed", inputs
-        verb = "predict" if several else "predicts"
-        return f"{len(inputs)} of {d} inputs {verb} as well as all", inputs
+        """Return the answer in two parts: a statement about inputs, and their names."""
+        return verdict(self, self._elpd)
 
     @property
     def pointwise(self) -> pd.DataFrame:
@@ -162,15 +134,12 @@ class Validation:
         """
         import pandas as pd
 
-        names = check_stats(stats, self.reference.training.kind)
+        columns = self._columns(self._averaged, stats)
         table: dict[str, object] = {"input": ["", *self.path.order]}
         table["agreement"] = [np.nan, *self._agreement()]
         sizes = range(len(self.path))
         table["best_inputs"] = [", ".join(self.path.best_inputs(size)) for size in sizes]
-        for name in names:
-            found = self._statistic(name)
-            for label, column in zip(("", "_se", "_diff", "_diff_se"), found, strict=True):
-                table[name + label] = column[1:]
+        table |= {name: column[1:] for name, column in columns.items()}
         if self.along is not None:
             table["path_elpd_diff"] = self.along_path()._elpd.difference[1:]
         return pd.DataFrame(table, index=pd.RangeIndex(len(self.path), name="size"))
@@ -179,11 +148,9 @@ class Validation:
         """Return the statistics of the reference, and their standard errors."""
         import pandas as pd
 
-        table: dict[str, float] = {}
-        for name in check_stats(stats, self.reference.training.kind):
-            found = self._statistic(name)
-            table |= {name: found.value[0], f"{name}_se": found.se[0]}
-        return pd.Series(table, name="reference")
+        columns = self._columns(self._averaged, stats)
+        own = {name: column[0] for name, column in columns.items() if "_diff" not in name}
+        return pd.Series(own, name="reference")
 
     def corrected(self) -> pd.DataFrame:
         """Return the elpd less what choosing among many inputs explains; a heuristic.
@@ -299,17 +266,13 @@ class Validation:
             raise ValueError("nothing was nested: validate with nested=True")
         full = len(self.path) - 1
         sizes = np.array([full if size is None else size for size in self.chosen])
-        own = 1 + sizes[self._place_of_fold]
-        columns = np.arange(self.scores.rows.size)
+        _, fold = np.unique(self.scores.fold, return_inverse=True)
+        chosen, rows = 1 + sizes[fold], np.arange(fold.size)
         both = [self.scores.mean, self.scores.log_density]
-        mean, density = (np.stack([table[0], table[own, columns]]) for table in both)
+        mean, density = (np.stack([table[0], table[chosen, rows]]) for table in both)
         scores = self.scores._replace(mean=mean, log_density=density).averaged()
-        table: dict[str, float] = {"size": float(sizes.mean())}
-        training = self.reference.training
-        for name in check_stats(stats, training.kind):
-            found = STATISTICS[training.kind][name](scores, training.n)
-            for label, column in zip(("", "_se", "_diff", "_diff_se"), found, strict=True):
-                table[name + label] = float(column[1])
+        columns = self._columns(scores, stats)
+        table = {"size": sizes.mean(), **{name: column[1] for name, column in columns.items()}}
         return pd.DataFrame(table, index=["chosen"])
 
     def plot(self, stat: str = "elpd", ax: Axes | None = None) -> Axes:
@@ -325,25 +288,28 @@ class Validation:
         save(self, folder, overwrite=overwrite)
 
     @cached_property
-    def _observed(self) -> Scores:
+    def _averaged(self) -> Scores:
         return self.scores.averaged()
 
-    def _statistic(self, name: str) -> Statistic:
-        training = self.reference.training
-        return STATISTICS[training.kind][name](self._observed, training.n)
+    @property
+    def _n(self) -> int:
+        return self.reference.training.n
+
+    def _columns(self, scores: Scores, stats: str | Sequence[str] | None) -> dict[str, Host]:
+        return statistics_table(scores, self._n, self.reference.training.kind, stats)
 
     @cached_property
     def _elpd(self) -> Statistic:
-        return self._statistic("elpd")
+        return elpd(self._averaged, self._n)
 
     @property
     def _corrected_gains(self) -> Host:
-        density, n = self._observed.log_density[1:], self.reference.training.n
+        density, n = self._averaged.log_density[1:], self._n
         gains = np.diff(density, axis=0)
         m = density.shape[1]
         errors = n * np.std(gains, axis=1, ddof=1) / np.sqrt(m)
-        tried = Counter(one.step for one in self.path.tried)
-        # Of an order that was given there is no record: it was not chosen.
+        tried = Counter(one.step for one in self.path.candidate_records)
+        # An order that was given has no record of candidates: it was not chosen.
         candidates = np.array([tried.get(step, 1) for step in range(1, len(gains) + 1)])
         return corrected_gains(n * gains.mean(axis=1), errors, candidates)
 
@@ -353,17 +319,8 @@ class Validation:
             for size, name in enumerate(self.path.order, start=1)
         ]
 
-    @property
-    def _place_of_fold(self) -> NDArray[np.intp]:
-        found: NDArray[np.intp] = np.searchsorted(np.unique(self.scores.fold), self.scores.fold)
-        return found
-
     def __repr__(self) -> str:
         """Name the method and the suggested size."""
         size = self.smallest_enough()
         enough = "no size is enough" if size is None else f"suggested size={size}"
         return f"Validation({self.method}, search {self.search}; {enough})"
-
-
-def _counted(steps: int) -> str:
-    return f"{steps} input" if steps == 1 else f"{steps} inputs"

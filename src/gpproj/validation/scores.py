@@ -21,25 +21,19 @@ class Scores(NamedTuple):
     """
 
     rows: NDArray[np.intp]
-    """Which observations they are, `(m,)`."""
+    """Positions of the observations, `(m,)`."""
     fold: NDArray[np.intp]
     """The fold that each was predicted in, `(m,)`."""
     y: Host
-    """`(m,)`; of classes 0 and 1."""
+    """Targets, `(m,)`; classes are 0 and 1."""
     mean: Host
-    """`(1 + sizes, m)`, predicted mean of y: of classes the probability of the second one."""
+    """Predicted means of y, `(1 + sizes, m)`; for classes, probabilities of the second one."""
     log_density: Host
-    """`(1 + sizes, m)`, log predictive density of y."""
+    """Log predictive densities of y, `(1 + sizes, m)`."""
 
     def take(self, columns: NDArray[np.intp]) -> Scores:
         """Return some of the predictions."""
-        return Scores(
-            self.rows[columns],
-            self.fold[columns],
-            self.y[columns],
-            self.mean[:, columns],
-            self.log_density[:, columns],
-        )
+        return Scores._make(field[..., columns] for field in self)
 
     def models(self, lines: NDArray[np.intp]) -> Scores:
         """Return the predictions of some of the models, the reference first."""
@@ -47,15 +41,15 @@ class Scores(NamedTuple):
 
     def averaged(self) -> Scores:
         """Return one prediction for each observation: the average, if it was predicted often."""
-        rows, place, count = np.unique(self.rows, return_inverse=True, return_counts=True)
+        rows, first, place, count = np.unique(
+            self.rows, return_index=True, return_inverse=True, return_counts=True
+        )
         if len(rows) == len(self.rows):
-            return self.take(np.argsort(self.rows))
+            return self.take(first)
 
         def average(table: Host) -> Host:
-            sums = [np.bincount(place, weights=line) for line in table]
-            return np.stack(sums) / count
+            return np.stack([np.bincount(place, weights=line) for line in table]) / count
 
-        first = np.array([np.flatnonzero(place == one)[0] for one in range(len(rows))])
         return Scores(
             rows, self.fold[first], self.y[first], average(self.mean), average(self.log_density)
         )
@@ -70,7 +64,7 @@ class Statistic(NamedTuple):
     """A statistic of every model, and its difference to the reference's."""
 
     value: Host
-    """`(models,)`."""
+    """Values, `(models,)`."""
     se: Host
     """Standard errors, `(models,)`."""
     difference: Host
@@ -100,7 +94,7 @@ def rmse(scores: Scores, n: int) -> Statistic:
 
 
 def r2(scores: Scores, n: int) -> Statistic:
-    """Share of the variance of y that the predicted means explain; standard errors likewise."""
+    """Share of the variance of y that the predicted means explain, with errors to first order."""
     squares, away = (scores.y - scores.mean) ** 2, (scores.y - scores.y.mean()) ** 2
     variance = float(away.mean()) or np.nan  # nothing to explain: no share of it
     value = 1.0 - squares.mean(axis=1) / variance
@@ -123,9 +117,9 @@ def brier(scores: Scores, n: int) -> Statistic:
 def auc(scores: Scores, n: int) -> Statistic:
     """Area under the ROC curve: how often the second class has the larger probability.
 
-    Over all pairs of a row of either class; ties count one half. Standard errors are DeLong's:
-    those of the mean, over the rows of each class, of the share of the other class that a row is
-    on the right side of. NaN where there is one class only.
+    The pairs are all of a row of one class and a row of the other; ties count one half. Standard
+    errors are DeLong's: those of the mean, over the rows of each class, of the share of the other
+    class that a row is on the right side of. All are NaN where there is one class only.
     """
     second = scores.y == 1.0
     ones, zeros = int(second.sum()), int((~second).sum())
@@ -156,28 +150,64 @@ def count_deviance(scores: Scores, n: int) -> Statistic:
     return _mean_of(2.0 * kl_div(scores.y, scores.mean), 1)
 
 
-_ANY = {"elpd": elpd, "mlpd": mlpd}
+class Metric(NamedTuple):
+    """A statistic by which predictions are compared, and the words for it."""
 
-STATISTICS: dict[TargetKind, dict[str, Callable[[Scores, int], Statistic]]] = {
-    TargetKind.REAL: _ANY | {"rmse": rmse, "r2": r2},
+    compute: Callable[[Scores, int], Statistic]
+    """From predictions, and the number of all observations, to the statistic of every model."""
+    label: str
+    """Its name in a sentence."""
+    noun: str
+    """What it stands for, in words."""
+    decimals: int | None = 2
+    """How many decimals of its value are printed; None for a value in units of the target."""
+    meaning: str = ""
+    """An explanation, for statistics that not everyone knows."""
+
+
+_ANY = {
+    "elpd": Metric(elpd, "elpd", "expected log predictive density", 1),
+    "mlpd": Metric(mlpd, "mlpd", "mean log predictive density"),
+}
+_SQUARES = {
+    "rmse": Metric(rmse, "RMSE", "error", None),
+    "r2": Metric(r2, "R²", "explained variance"),
+}
+
+STATISTICS: dict[TargetKind, dict[str, Metric]] = {
+    TargetKind.REAL: _ANY | _SQUARES,
     TargetKind.BINARY: _ANY
-    | {"accuracy": accuracy, "auc": auc, "brier": brier, "deviance": class_deviance},
-    TargetKind.COUNT: _ANY | {"rmse": rmse, "r2": r2, "deviance": count_deviance},
+    | {
+        "accuracy": Metric(
+            accuracy,
+            "accuracy",
+            "accuracy",
+            meaning="Accuracy: the share of the rows whose own class was given a probability of "
+            "one half or more.",
+        ),
+        "auc": Metric(
+            auc,
+            "AUC",
+            "area under the ROC curve",
+            meaning="AUC: over pairs of rows, one of each class, how often the probabilities are "
+            "in the right order; one half is chance.",
+        ),
+        "brier": Metric(brier, "Brier score", "squared error of the probability", 3),
+        "deviance": Metric(class_deviance, "mean deviance", "deviance"),
+    },
+    TargetKind.COUNT: _ANY
+    | _SQUARES
+    | {
+        "deviance": Metric(
+            count_deviance,
+            "mean deviance",
+            "deviance",
+            meaning="Deviance: twice the log probability that a Poisson distribution loses as its "
+            "mean moves from the count itself to the prediction; smaller is better.",
+        )
+    },
 }
-"""Of each kind of targets, those that make sense, by name."""
-
-DEFAULTS: dict[TargetKind, tuple[str, ...]] = {
-    TargetKind.REAL: ("elpd", "rmse", "r2"),
-    TargetKind.BINARY: ("elpd", "mlpd", "accuracy", "auc"),
-    TargetKind.COUNT: ("elpd", "mlpd", "rmse", "deviance"),
-}
-"""Those that are shown unless others are asked for."""
-
-TARGETS: dict[TargetKind, str] = {
-    TargetKind.REAL: "real targets",
-    TargetKind.BINARY: "classes",
-    TargetKind.COUNT: "counts",
-}
+"""The statistics that suit each kind of targets, by name."""
 
 
 def check_stats(stats: str | Iterable[str] | None, kind: TargetKind) -> tuple[str, ...]:
@@ -186,20 +216,46 @@ def check_stats(stats: str | Iterable[str] | None, kind: TargetKind) -> tuple[st
     Parameters
     ----------
     stats : str, iterable of str or None
-        None for those that are shown unless others are asked for.
+        None for the default statistics of the kind.
     kind : TargetKind
-        Of the targets.
+        The kind of the targets.
     """
     if stats is None:
-        return DEFAULTS[kind]
+        return kind.default_statistics
     names = (stats,) if isinstance(stats, str) else tuple(stats)
     suitable = STATISTICS[kind]
     for name in names:
         if name not in suitable:
             known = any(name in others for others in STATISTICS.values())
-            why = f", which does not suit {TARGETS[kind]}" if known else ""
+            why = f", which does not suit {kind.plural}" if known else ""
             raise ValueError(f"stats must be among {', '.join(suitable)}; got {name!r}{why}")
     return names
+
+
+def statistics_table(
+    scores: Scores, n: int, kind: TargetKind, stats: str | Iterable[str] | None
+) -> dict[str, Host]:
+    """Return the columns of statistics of every model, `(models,)` each.
+
+    Every statistic has four columns: its value, `_se`, the standard error, and `_diff` and
+    `_diff_se`, those of its difference to the reference.
+
+    Parameters
+    ----------
+    scores : Scores
+        One prediction for each observation.
+    n : int
+        Number of all observations.
+    kind : TargetKind
+    stats : str, iterable of str or None
+        As for `check_stats`.
+    """
+    columns: dict[str, Host] = {}
+    for name in check_stats(stats, kind):
+        statistic = STATISTICS[kind][name].compute(scores, n)
+        for label, column in zip(("", "_se", "_diff", "_diff_se"), statistic, strict=True):
+            columns[name + label] = column
+    return columns
 
 
 def _mean_of(pointwise: Host, times: int) -> Statistic:
@@ -209,8 +265,7 @@ def _mean_of(pointwise: Host, times: int) -> Statistic:
         m = values.shape[1]
         if m < 2:
             return np.full(values.shape[0], np.nan)
-        found: Host = times * np.std(values, axis=1, ddof=1) / np.sqrt(m)
-        return found
+        return np.asarray(times * np.std(values, axis=1, ddof=1) / np.sqrt(m))
 
     away = pointwise - pointwise[0]
     return Statistic(

@@ -12,25 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import check_jobs
-from gpproj.projection import CriterionName, Learn
-from gpproj.reference import LinearReference, Reference
+from gpproj.projection import CriterionName, Learn, ProcessProjector
+from gpproj.reference import GaussianProcessReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
+from gpproj.validation.checkpoint import FoldCheckpoint, fingerprint
 from gpproj.validation.folds import (
     Fold,
-    along_of,
     folds_of,
     leave_one_out_folds,
+    nested_scores,
     validate_folds,
 )
-from gpproj.validation.keeping import Keeper, fingerprint
-from gpproj.validation.linear import linear_loo
-from gpproj.validation.loo import validate_loo
+from gpproj.validation.linear_loo import LinearPredictor
+from gpproj.validation.loo import LooPredictor, validate_loo
+from gpproj.validation.process_loo import ProcessPredictor
 from gpproj.validation.result import Search, Validation
 from gpproj.validation.scores import joined
 
 Method = Literal["loo", "kfold"]
-
-validate_loo.register(LinearReference, linear_loo)
 
 
 def validate(
@@ -66,7 +65,7 @@ def validate(
         hyperparameters, leave-one-out if it has posterior draws; K-fold of linear references that
         can be refitted, and of references whose rows have groups.
     folds : int, splitter or iterable of (train, test)
-        Of K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
+        For K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
         classes have about the same share of each class, those of counts about the same share of
         zeros.
     search : {"inside", "once"}, optional
@@ -77,33 +76,33 @@ def validate(
     max_inputs : int, optional
         Steps of the search, if no path is given.
     learn, criterion
-        Of that search, as for `gpproj.forward_search`.
+        Settings of that search, as for `gpproj.forward_search`.
     row_groups : array `(n,)`, optional
         Labels of groups of rows that stay together in folds; those that the reference has when
-        left out, see `Reference.with_row_groups`.
+        left out, see `Reference.with_row_groups`, which `nested` needs.
     points : int, optional
-        Of leave-one-out: predict a random choice of that many rows only.
+        For leave-one-out: predict a random choice of that many rows only.
     hyperparameters : {"updated", "held"}
-        Of leave-one-out with fixed hyperparameters: move them by one Newton step for every row, or
+        For leave-one-out with fixed hyperparameters: move them by one Newton step for every row, or
         hold them. Held, they have seen the row: that favours the reference, and sizes come out too
         large.
     refit : bool
-        Of leave-one-out with posterior draws: sample again without each row whose weights cannot be
-        trusted. False keeps the smoothed weights of such rows, which is fast, and warns of them.
+        For leave-one-out with posterior draws: sample again without each row whose weights cannot
+        be trusted. False uses the smoothed weights of such rows, which is fast, and warns of them.
     nested : bool
-        Of K-fold with the search inside: also choose a size in every fold by a validation of its
+        For K-fold with the search inside: also choose a size in every fold by a validation of its
         training rows alone, see `Validation.nested_summary`.
     n_jobs : int or None
         Folds (or rows) at a time; -1 for all cores. The answer does not depend on it. On a device
         as many folds go side by side as it has room for, unless there is a checkpoint.
     random_state : int, optional
-        Of the folds and points.
+        Seed of the folds and points.
     progress : bool
         Show how many folds or rows are done, on standard error.
     checkpoint : path, optional
-        A folder where finished folds are kept. A validation that finds some goes on from there; it
-        needs the same `random_state`. Leave-one-out with `search="once"` has no folds, and keeps
-        nothing.
+        A folder for the results of finished folds. A validation that finds some there continues
+        with the others; it needs the same `random_state`. Leave-one-out with `search="once"` has no
+        folds, and writes nothing.
 
     Returns
     -------
@@ -112,8 +111,8 @@ def validate(
     Warns
     -----
     UserWarning
-        If the null model is better than the reference, or a path that was not validated seems
-        better than the reference.
+        If a submodel is clearly better than the reference, the null model is better, or a path that
+        was not validated seems better.
 
     Examples
     --------
@@ -121,94 +120,98 @@ def validate(
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> X = rng.standard_normal((60, 3))
-    >>> ref = gpproj.fit(X, np.sin(2 * X[:, 0]) + X[:, 2] + 0.2 * rng.standard_normal(60))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 2] + 0.2 * rng.standard_normal(60)
+    >>> ref = gpproj.fit(X, y, draws=1)
     >>> cv = gpproj.validate(ref, random_state=0, progress=False)
     >>> cv.path.order[: cv.suggest_size()]
     ('x2', 'x0')
     """
     check_jobs(n_jobs)
     plan = _plan(reference, method, search, points, hyperparameters, nested, random_state)
-    asked: dict[str, Any] = {"max_inputs": max_inputs, "learn": learn, "criterion": criterion}
-    asked = {name: value for name, value in asked.items() if value is not None}
+    if nested and row_groups is not None:
+        raise ValueError(
+            "row_groups: validations inside folds know the groups of the reference alone; give "
+            "them to it by with_row_groups"
+        )
+    settings: dict[str, Any] = {"max_inputs": max_inputs, "learn": learn, "criterion": criterion}
+    settings = {name: value for name, value in settings.items() if value is not None}
     if path is None:
-        path = forward_search(reference, n_jobs=n_jobs, progress=progress, **asked)
+        path = forward_search(reference, n_jobs=n_jobs, progress=progress, **settings)
     elif path.reference is not reference:
         raise ValueError("path must be a search of the same reference")
-    elif asked:
-        named = " and ".join(asked)
-        raise ValueError(f"{named}: for a search that has yet to be done; the path has its own")
+    elif settings:
+        raise ValueError(
+            f"{' and '.join(settings)}: for a search that has yet to be done; the path has its own"
+        )
     if plan.method == "loo" and plan.search == "once":
-        held = hyperparameters == "held"
-        cv = _by_weights(path, plan.points, held, refit, n_jobs, progress)
+        loo = validate_loo(
+            path,
+            _loo_predictor(path, hyperparameters == "held"),
+            plan.points,
+            refit,
+            n_jobs,
+            progress,
+        )
+        refitted = tuple(loo.refitted.tolist())
+        orders, k_hat = (path.order,), loo.k_hat
+        cv = Validation(
+            reference, path, "loo", "once", loo.scores, orders, k_hat, refitted, along=loo.along
+        )
     else:
         if plan.method == "loo":
             pairs = leave_one_out_folds(reference.training.n, plan.points)
         else:
             pairs = folds_of(reference, folds, row_groups, random_state)
-        inner = _Inner(folds, random_state) if nested else None
-        cv = _by_folds(path, plan.method, plan.search, pairs, n_jobs, progress, inner, checkpoint)
-    for problem in cv.problems:
+        inner = _InnerValidation(folds, random_state) if nested else None
+        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, checkpoint)
+    said = reference.check().problems  # by the function that made it, or by the answer
+    for problem in (one for one in cv.problems if one not in said):
         warnings.warn(problem, UserWarning, stacklevel=2)
     return cv
 
 
-def _by_weights(
-    path: SearchPath,
-    points: NDArray[np.intp],
-    held: bool,
-    refit: bool,
-    n_jobs: int | None,
-    progress: bool,
-) -> Validation:
-    found = validate_loo(path.reference, path, points, held, refit, n_jobs, progress)
-    refitted = tuple(found.refitted.tolist())
-    own = (path.order,)
-    return Validation(
-        path.reference,
-        path,
-        "loo",
-        "once",
-        found.scores,
-        own,
-        found.k_hat,
-        refitted,
-        along=found.along,
-    )
+@dataclass(frozen=True)
+class _Plan:
+    """The arguments of `validate` that depend on each other, with defaults filled in."""
+
+    method: Method
+    search: Search
+    points: NDArray[np.intp]
+
+
+def _loo_predictor(path: SearchPath, held: bool) -> LooPredictor:
+    reference, projector = path.reference, path.projector
+    if isinstance(reference, LinearReference):
+        return LinearPredictor(reference, path)
+    if isinstance(reference, GaussianProcessReference) and isinstance(projector, ProcessProjector):
+        return ProcessPredictor(reference, projector, path, held)
+    raise ValueError(f'method="loo" {reference.loo_obstacle}; use "kfold"')
 
 
 def _by_folds(
     path: SearchPath,
-    method: Method,
-    search: Search,
+    plan: _Plan,
     folds: list[Fold],
     n_jobs: int | None,
     progress: bool,
-    inner: _Inner | None = None,
+    inner: _InnerValidation | None = None,
     checkpoint: str | Path | None = None,
 ) -> Validation:
-    inside = search == "inside"
-    keep = None
+    inside, written = plan.search == "inside", None
     if checkpoint is not None:
         settings = fingerprint(path, inside, None if inner is None else repr(inner))
-        keep = partial(Keeper, Path(checkpoint), settings)
-    found = validate_folds(path.reference, path, folds, inside, n_jobs, progress, inner, keep)
+        written = partial(FoldCheckpoint, Path(checkpoint), settings)
+    results = validate_folds(path, folds, inside, n_jobs, progress, inner, written)
     return Validation(
         path.reference,
         path,
-        method,
-        search,
-        joined([one.scores for one in found]),
-        tuple(one.order for one in found),
-        chosen=() if inner is None else tuple(one.chosen for one in found),
-        along=along_of(found),
+        plan.method,
+        plan.search,
+        joined([result.scores for result in results]),
+        tuple(result.order for result in results),
+        chosen=() if inner is None else tuple(result.chosen for result in results),
+        along=nested_scores(results),
     )
-
-
-@dataclass(frozen=True)
-class _Plan:
-    method: Method
-    search: Search
-    points: NDArray[np.intp]
 
 
 def _plan(
@@ -258,7 +261,7 @@ def _plan(
 
 
 @dataclass(frozen=True)
-class _Inner:
+class _InnerValidation:
     """Chooses a size by a validation of a fold's training rows alone."""
 
     folds: Any
@@ -267,5 +270,5 @@ class _Inner:
     def __call__(self, reference: Reference, path: SearchPath) -> int | None:
         number = self.folds if isinstance(self.folds, (int, np.integer)) else 5
         folds = folds_of(reference, number, None, self.random_state)
-        cv = _by_folds(path, "kfold", "inside", folds, 1, False)
-        return cv.smallest_enough()
+        plan = _Plan("kfold", "inside", np.arange(0))
+        return _by_folds(path, plan, folds, 1, False).smallest_enough()

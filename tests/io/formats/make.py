@@ -1,4 +1,4 @@
-"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v4`.
+"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v5`.
 
 Run it once, when the format of folders goes up, and commit what it writes. A sample stays for as
 long as its format is read.
@@ -19,6 +19,7 @@ from gpproj.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import Gamma, LogNormal
 from gpproj.reference import MomentReference
+from tests.fitting import fit_mode
 
 HERE = Path(__file__).resolve().parent
 NEW = pd.DataFrame({"a": [0.0, 1.5], "b": [-1.0, 0.25], "c": [0.5, 0.5], "d": [2.0, 0.0]})
@@ -87,21 +88,21 @@ def samples():
     X = pd.DataFrame(rng.standard_normal((10, 3)), columns=list("abc"))
     y = 2.0 + np.sin(2 * X["a"]) + X["b"] + 0.2 * rng.standard_normal(10)
     prior = {"lengthscale": LogNormal(2.0, 0.5), "noise_variance": Gamma(1.0, 2.0)}
-    fitted = gpproj.fit(X, y, kernel=Constant() + Matern52(), prior=prior)
+    fitted = fit_mode(X, y, kernel=Constant() + Matern52(), prior=prior)
     grouped = gpproj.forward_search(
         fitted, always=["c"], groups={"pair": ["a", "b"]}, costs={"pair": 2.0}, progress=False
     )
-    sampled = gpproj.sample(X[["a", "b"]], y, 8, 20, random_state=0, progress=False)
+    sampled = gpproj.sample(X[["a", "b"]], y, 8, tune=20, random_state=0, progress=False)
     kernel = Constant(2.0) + SquaredExponential(1.0, 2.0) * Linear([1.0, 2.0, 0.5])
     given = gpproj.condition(X.to_numpy(), y, kernel, Gaussian(0.1), standardize=False)
     order = gpproj.project_path(given, ["x1", "x0"], "marginal_likelihood")
     labels = np.where(y > 2.0, "yes", "no")
-    classes = gpproj.forward_search(gpproj.fit(X, labels, "bernoulli"), 1, progress=False)
+    classes = gpproj.forward_search(fit_mode(X, labels, "bernoulli"), 1, progress=False)
     exposure = rng.uniform(0.5, 2.0, 10)
     counts = rng.poisson(exposure * np.exp(0.5 * y))
-    rates = gpproj.fit(X, counts, "negative-binomial", exposure=exposure)
+    rates = fit_mode(X, counts, "negative-binomial", exposure=exposure)
     inducing = gpproj.Sparse(5, "fitc", "kmeans")
-    through = gpproj.fit(X, y, kernel=Constant() + SquaredExponential(), inference=inducing)
+    through = fit_mode(X, y, kernel=Constant() + SquaredExponential(), inference=inducing)
     searched = gpproj.forward_search(
         through, 2, learn="projection", search_rows=8, random_state=1, progress=False
     )

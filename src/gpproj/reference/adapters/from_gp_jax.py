@@ -12,21 +12,21 @@ from gpproj.inference import NUGGET
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host
-from gpproj.reference.adapters.common import common_noise, one_output, symmetric, with_names
+from gpproj.reference.adapters.common import common_noise, libraries, one_output, with_names
 from gpproj.reference.adapters.from_jax import in_double, on_host
-from gpproj.reference.conditioning import training_for
-from gpproj.reference.fitting import structure_of
-from gpproj.reference.moments import MomentReference, Refit, moment_reference
+from gpproj.reference.base import Refit
+from gpproj.reference.moment_making import moment_reference
+from gpproj.reference.moments import MomentReference
 
 
 def from_gpjax(
     posterior: Any,
     *,
-    feature_names: Sequence[str] | None = None,
-    refit: Refit | None = None,
     kernel: Kernel | None = None,
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
+    refit: Refit | None = None,
 ) -> MomentReference:
     """Make a reference of an exact posterior of GPJax, `model.condition(train_data)`.
 
@@ -38,20 +38,14 @@ def from_gpjax(
         With one output, Gaussian noise that is the same for all rows, and no `White` kernel.
     feature_names : sequence of str, optional
         Names of the inputs.
-    refit : callable, optional
-        From other data `(X, y)` to a reference of the same kind, which K-fold validation needs.
-    kernel : Kernel, optional
-        Structure of the submodels; `Constant() + SquaredExponential()` when left out.
-    standardize : bool
-        Scale inputs and target inside, for the sake of the submodels.
-    nugget : float
-        Small independent variance of the latent function.
+    kernel, standardize, nugget, refit
+        Described at `gpproj.from_moments`.
 
     Returns
     -------
     MomentReference
     """
-    jax, gpjax = _libraries()
+    gpjax, jax = libraries("from_gpjax", "gpjax", "jax")
     from gpjax.conditioning import ExactPosterior, Posterior
 
     if isinstance(posterior, Posterior) and not isinstance(posterior, ExactPosterior):
@@ -77,35 +71,26 @@ def from_gpjax(
         own = ExactPosterior(in_double(posterior.prior), in_double(posterior.likelihood), data)
         noise = common_noise(own.likelihood.noise_vector(data.n), "posterior")
         latent = own(data.X)
-        mean, cov = np.asarray(latent.mean), symmetric(latent.covariance_matrix)
-    X, y = np.asarray(data.X), one_output(data.y, "posterior")
-    likelihood = Gaussian(noise)
+        mean, cov = np.asarray(latent.mean), np.asarray(latent.covariance_matrix)
     return moment_reference(
-        training_for(with_names(X, feature_names), y, likelihood, standardize, None),
-        structure_of(kernel),
-        likelihood,
+        with_names(np.asarray(data.X), feature_names),
+        one_output(data.y, "posterior"),
+        Gaussian(noise),
         mean,
         cov,
+        kernel=kernel,
+        standardize=standardize,
         nugget=nugget,
-        outside=partial(_predict, on_host(own)),
-        recipe=refit,
+        predict=partial(_predict, on_host(own)),
+        refit=refit,
         source="from_gpjax",
     )
 
 
 def _predict(posterior: Any, new: Any) -> tuple[Host, Host]:
     """Predict the latent function."""
-    jax, _ = _libraries()
+    (jax,) = libraries("from_gpjax", "jax")
     with jax.enable_x64(True):
         rows = jax.numpy.asarray(np.asarray(new, dtype=np.float64))
         found = in_double(posterior)(rows, covariance="diagonal")
         return np.asarray(found.mean), np.asarray(found.variance)
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import gpjax
-        import jax
-    except ImportError:
-        raise ImportError('gpproj.from_gpjax needs gpjax: pip install "gpproj[interop]"') from None
-    return jax, gpjax

@@ -10,16 +10,20 @@ import numpy as np
 
 from gpproj.inference import NUGGET
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Gaussian
+from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import Host
-from gpproj.reference.adapters.common import common_noise, one_output, symmetric, with_names
-from gpproj.reference.conditioning import training_for
-from gpproj.reference.fitting import structure_of
+from gpproj.reference.adapters.common import (
+    common_noise,
+    latent_moments,
+    libraries,
+    one_output,
+    white_noise,
+    with_names,
+)
+from gpproj.reference.base import Refit
 from gpproj.reference.foreign import from_draws
-from gpproj.reference.moments import MomentReference, Refit, moment_reference
-
-WHITE = 1e-8
-"""Share of a variance below which it is rounding, not white noise."""
+from gpproj.reference.moment_making import moment_reference
+from gpproj.reference.moments import MomentReference
 
 
 def from_pymc(
@@ -28,13 +32,13 @@ def from_pymc(
     *,
     y: Any = None,
     noise_variance: Any = None,
-    likelihood: Any = None,
+    likelihood: Likelihood | str | None = None,
+    kernel: Kernel | None = None,
     exposure: Any = None,
     feature_names: Sequence[str] | None = None,
-    refit: Refit | None = None,
-    kernel: Kernel | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
+    refit: Refit | None = None,
 ) -> MomentReference:
     """Make a reference of a `gp.Marginal` or a `gp.Latent` of PyMC and its posterior.
 
@@ -50,23 +54,17 @@ def from_pymc(
         Posterior draws, as `pymc.sample` returns them, or for a `gp.Marginal` one point, as
         `pymc.find_MAP` does.
     y : array `(n,)`
-        Of a `gp.Latent`: the observations.
+        The observations of a `gp.Latent`, which does not hold them.
     noise_variance : float or array, optional
-        Of a `gp.Latent` with Gaussian noise; draws of it are averaged.
+        Noise variance of a `gp.Latent` with Gaussian noise; draws of it are averaged.
     likelihood : str or gpproj.likelihoods object, optional
-        Of a `gp.Latent`: "gaussian" when left out.
+        Likelihood of a `gp.Latent`; "gaussian" when left out.
     exposure : array `(n,)`, optional
-        Of a `gp.Latent` and counts.
+        What the rate of each count is multiplied by, for a `gp.Latent`.
     feature_names : sequence of str, optional
         Names of the inputs.
-    refit : callable, optional
-        From other data `(X, y)` to a reference of the same kind, which K-fold validation needs.
-    kernel : Kernel, optional
-        Structure of the submodels; `Constant() + SquaredExponential()` when left out.
-    standardize : bool
-        Scale inputs and target inside, for the sake of the submodels.
-    nugget : float
-        Small independent variance of the latent function.
+    kernel, standardize, nugget, refit
+        Described at `gpproj.from_moments`.
 
     Returns
     -------
@@ -77,7 +75,7 @@ def from_pymc(
     UserWarning
         If a `gp.Latent` has few draws, so that their covariance was shrunk.
     """
-    pm = _library()
+    (pm,) = libraries("from_pymc", "pymc")
     if type(gp) not in (pm.gp.Marginal, pm.gp.Latent):
         raise TypeError(
             f"gp must be a pymc.gp.Marginal or a pymc.gp.Latent; got {type(gp).__name__}: "
@@ -95,12 +93,12 @@ def from_pymc(
             np.stack([draw.target for draw in own.draws]),
             noise_variance,
             likelihood=likelihood or "gaussian",
-            exposure=exposure,
-            predict=own.predict,
-            refit=refit,
             kernel=kernel,
+            exposure=exposure,
             standardize=standardize,
             nugget=nugget,
+            predict=own.predict,
+            refit=refit,
         )
         return replace(found, source="from_pymc")
     for name, value in (("y", y), ("noise_variance", noise_variance), ("likelihood", likelihood)):
@@ -113,18 +111,17 @@ def from_pymc(
         )
     own = _marginal(gp, trace)
     mean, cov, noise = own.moments()
-    observation = Gaussian(noise)
     return moment_reference(
-        training_for(
-            with_names(own.X, feature_names), own.draws[0].target, observation, standardize, None
-        ),
-        structure_of(kernel),
-        observation,
+        with_names(own.X, feature_names),
+        own.draws[0].target,
+        Gaussian(noise),
         mean,
         cov,
+        kernel=kernel,
+        standardize=standardize,
         nugget=nugget,
-        outside=own.predict,
-        recipe=refit,
+        predict=own.predict,
+        refit=refit,
         source="from_pymc",
     )
 
@@ -159,20 +156,25 @@ class _Process:
     gp: Any
     X: Host
     draws: list[_Draw]
-    jitter: float
+
+    @property
+    def jitter(self) -> float:
+        """What PyMC adds to the diagonal of covariances."""
+        from pymc.gp.util import JITTER_DEFAULT
+
+        return float(JITTER_DEFAULT)
 
     def moments(self) -> tuple[Host, Host, float]:
         """Return mean and covariance at the training inputs, and the noise variance."""
         n, count = len(self.X), len(self.draws)
         means, within, noise = np.empty((count, n)), np.zeros((n, n)), np.zeros(count)
         for s, (draw, prior) in enumerate(self._priors(self.X[:0])):
-            A = prior.K + np.diag(prior.noise + self.jitter)
-            gain = np.linalg.solve(A, np.column_stack([draw.target - prior.mean, prior.K]))
-            means[s] = prior.mean + prior.K @ gain[:, 0]
-            within += (prior.K - prior.K @ gain[:, 1:] + self.jitter * np.eye(n)) / count
+            away, cov = latent_moments(prior.K, prior.noise + self.jitter, draw.target - prior.mean)
+            means[s] = prior.mean + away
+            within += (cov + self.jitter * np.eye(n)) / count
             noise[s] = common_noise(prior.noise, "gp")
-        away = means - means.mean(axis=0)
-        return means.mean(axis=0), symmetric(within + away.T @ away / count), float(noise.mean())
+        between = means - means.mean(axis=0)
+        return means.mean(axis=0), within + between.T @ between / count, float(noise.mean())
 
     def predict(self, new: Any) -> tuple[Host, Host]:
         """Predict the latent function: mean and variance of the mixture."""
@@ -214,8 +216,7 @@ class _Process:
             mean, K, variance, noise, *at_new = evaluate(
                 new, *(draw.point[name] for name in inputs)
             )
-            white = variance - np.diagonal(K)
-            white = np.where(white > WHITE * variance, white, 0.0)
+            white = white_noise(variance, K)
             new_mean, cross, new_variance = at_new
             less = new_variance - float(white.mean())
             yield draw, _Prior(mean, K, noise + white, new_mean, cross, less)
@@ -223,7 +224,7 @@ class _Process:
 
 def _marginal(gp: Any, trace: Any) -> _Process:
     X, y = _values(gp.X), one_output(_values(gp.y), "gp")
-    return _process(gp, X, [_Draw(point, y) for point in _points(trace)])
+    return _Process(gp, X, [_Draw(point, y) for point in _points(trace)])
 
 
 def _latent(gp: Any, trace: Any) -> _Process:
@@ -236,13 +237,7 @@ def _latent(gp: Any, trace: Any) -> _Process:
             f"gp must have one output: {name} must have {len(X)} values; saw the shape "
             f"{points[0][name].shape}"
         )
-    return _process(gp, X, [_Draw(point, point[name]) for point in points])
-
-
-def _process(gp: Any, X: Host, draws: list[_Draw]) -> _Process:
-    from pymc.gp.util import JITTER_DEFAULT
-
-    return _Process(gp, X, draws, JITTER_DEFAULT)
+    return _Process(gp, X, [_Draw(point, point[name]) for point in points])
 
 
 def _points(trace: Any) -> list[dict[str, Host]]:
@@ -291,11 +286,3 @@ def _values(given: Any) -> Host:
     return np.asarray(
         getattr(given, "data", given) if hasattr(given, "owner") else given, dtype=np.float64
     )
-
-
-def _library() -> Any:
-    try:
-        import pymc
-    except ImportError:
-        raise ImportError('gpproj.from_pymc needs pymc: pip install "gpproj[interop]"') from None
-    return pymc

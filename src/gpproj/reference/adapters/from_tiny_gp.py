@@ -12,22 +12,22 @@ from gpproj.inference import NUGGET
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host
-from gpproj.reference.adapters.common import common_noise, one_output, symmetric, with_names
+from gpproj.reference.adapters.common import common_noise, libraries, one_output, with_names
 from gpproj.reference.adapters.from_jax import in_double, on_host
-from gpproj.reference.conditioning import training_for
-from gpproj.reference.fitting import structure_of
-from gpproj.reference.moments import MomentReference, Refit, moment_reference
+from gpproj.reference.base import Refit
+from gpproj.reference.moment_making import moment_reference
+from gpproj.reference.moments import MomentReference
 
 
 def from_tinygp(
     gp: Any,
     y: Any,
     *,
-    feature_names: Sequence[str] | None = None,
-    refit: Refit | None = None,
     kernel: Kernel | None = None,
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
+    refit: Refit | None = None,
 ) -> MomentReference:
     """Make a reference of a `tinygp.GaussianProcess` and the targets it is conditioned on.
 
@@ -41,20 +41,14 @@ def from_tinygp(
     y : array `(n,)`
     feature_names : sequence of str, optional
         Names of the inputs.
-    refit : callable, optional
-        From other data `(X, y)` to a reference of the same kind, which K-fold validation needs.
-    kernel : Kernel, optional
-        Structure of the submodels; `Constant() + SquaredExponential()` when left out.
-    standardize : bool
-        Scale inputs and target inside, for the sake of the submodels.
-    nugget : float
-        Small independent variance of the latent function.
+    kernel, standardize, nugget, refit
+        Described at `gpproj.from_moments`.
 
     Returns
     -------
     MomentReference
     """
-    jax, tinygp = _libraries()
+    tinygp, jax = libraries("from_tinygp", "tinygp", "jax")
     if not isinstance(gp, tinygp.GaussianProcess):
         raise TypeError(f"gp must be a tinygp.GaussianProcess; got {type(gp).__name__}")
     if isinstance(gp.kernel, tinygp.kernels.Conditioned):
@@ -79,37 +73,27 @@ def from_tinygp(
             solver=tinygp.solvers.DirectSolver,
         )
         mean, cov = own.predict(jax.numpy.asarray(target), own.X, return_cov=True)
-    likelihood = Gaussian(noise)
     X = np.asarray(gp.X, dtype=np.float64).reshape(target.size, -1)
     return moment_reference(
-        training_for(with_names(X, feature_names), target, likelihood, standardize, None),
-        structure_of(kernel),
-        likelihood,
+        with_names(X, feature_names),
+        target,
+        Gaussian(noise),
         np.asarray(mean),
-        symmetric(cov),
+        np.asarray(cov),
+        kernel=kernel,
+        standardize=standardize,
         nugget=nugget,
-        outside=partial(_predict, on_host(own), target),
-        recipe=refit,
+        predict=partial(_predict, on_host(own), target),
+        refit=refit,
         source="from_tinygp",
     )
 
 
 def _predict(gp: Any, y: Host, new: Any) -> tuple[Host, Host]:
     """Predict the latent function."""
-    jax, _ = _libraries()
+    (jax,) = libraries("from_tinygp", "jax")
     rows = np.asarray(new, dtype=np.float64)
     with jax.enable_x64(True):
         points = jax.numpy.asarray(rows[:, 0] if gp.X.ndim == 1 else rows)
         mean, variance = in_double(gp).predict(jax.numpy.asarray(y), points, return_var=True)
     return np.asarray(mean), np.asarray(variance)
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import jax
-        import tinygp
-    except ImportError:
-        raise ImportError(
-            'gpproj.from_tinygp needs tinygp: pip install "gpproj[interop]"'
-        ) from None
-    return jax, tinygp

@@ -13,20 +13,25 @@ from gpproj.inference import NUGGET
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host, to_host
-from gpproj.reference.adapters.common import common_noise, with_names
-from gpproj.reference.conditioning import training_for
-from gpproj.reference.fitting import structure_of
-from gpproj.reference.moments import MomentReference, Refit, moment_reference
+from gpproj.reference.adapters.common import (
+    common_noise,
+    latent_moments,
+    libraries,
+    with_names,
+)
+from gpproj.reference.base import Refit
+from gpproj.reference.moment_making import moment_reference
+from gpproj.reference.moments import MomentReference
 
 
 def from_gpytorch(
     model: Any,
     *,
-    feature_names: Sequence[str] | None = None,
-    refit: Refit | None = None,
     kernel: Kernel | None = None,
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     nugget: float = NUGGET,
+    refit: Refit | None = None,
 ) -> MomentReference:
     """Make a reference of a trained `gpytorch.models.ExactGP` or `botorch.models.SingleTaskGP`.
 
@@ -40,21 +45,14 @@ def from_gpytorch(
         data.
     feature_names : sequence of str, optional
         Names of the inputs.
-    refit : callable, optional
-        From other data `(X, y)` to a reference of the same kind, which K-fold validation needs:
-        how a model is trained is yours to say.
-    kernel : Kernel, optional
-        Structure of the submodels; `Constant() + SquaredExponential()` when left out.
-    standardize : bool
-        Scale inputs and target inside, for the sake of the submodels.
-    nugget : float
-        Small independent variance of the latent function.
+    kernel, standardize, nugget, refit
+        Described at `gpproj.from_moments`.
 
     Returns
     -------
     MomentReference
     """
-    gpytorch, torch = _libraries()
+    gpytorch, torch = libraries("from_gpytorch", "gpytorch", "torch")
     if not isinstance(model, gpytorch.models.ExactGP):
         raise TypeError(
             "model must be a gpytorch.models.ExactGP or a botorch.models.SingleTaskGP; "
@@ -66,26 +64,24 @@ def from_gpytorch(
     X = _raw_inputs(own)
     noise = _noise(own, int(X.shape[0]), gpytorch)
     mean, cov, scale, shift = _posterior(own, X, noise, gpytorch, torch)
-    y = shift + scale * to_host(own.train_targets)
-
-    likelihood = Gaussian(noise * scale**2)
-    inputs = with_names(to_host(X), feature_names)
     return moment_reference(
-        training_for(inputs, y, likelihood, standardize, None),
-        structure_of(kernel),
-        likelihood,
+        with_names(to_host(X), feature_names),
+        shift + scale * to_host(own.train_targets),
+        Gaussian(noise * scale**2),
         mean,
         cov,
+        kernel=kernel,
+        standardize=standardize,
         nugget=nugget,
-        outside=partial(_predict, own),
-        recipe=refit,
+        predict=partial(_predict, own),
+        refit=refit,
         source="from_gpytorch",
     )
 
 
 def _predict(model: Any, new: Any) -> tuple[Host, Host]:
     """Predict the latent function, in the user's units."""
-    gpytorch, torch = _libraries()
+    gpytorch, torch = libraries("from_gpytorch", "gpytorch", "torch")
     rows = torch.as_tensor(np.asarray(new, dtype=np.float64))
     with torch.no_grad(), gpytorch.settings.debug(False):
         found = model.posterior(rows) if hasattr(model, "posterior") else model(rows)
@@ -97,19 +93,15 @@ def _posterior(
 ) -> tuple[Host, Host, float, float]:
     """Return latent mean and covariance at the training inputs, and the scale and mean of y.
 
-    mean = m + K (K + noise I)^-1 (y - m),   cov = K - K (K + noise I)^-1 K,
-
-    in the library's units, then in the user's.
+    They are computed in the library's units and returned in the user's.
     """
     scale, shift = _outcome_scale(model)
     with torch.no_grad(), gpytorch.settings.debug(False):
         Z = model.train_inputs[0]  # in evaluation mode: transformed
         prior_mean = to_host(model.mean_module(Z))
         K = to_host(model.covar_module(Z).to_dense())
-    away = to_host(model.train_targets) - prior_mean
-    gain = np.linalg.solve(K + noise * np.eye(len(K)), np.column_stack([away, K]))
-    mean, cov = prior_mean + K @ gain[:, 0], K - K @ gain[:, 1:]
-    return shift + scale * mean, scale**2 * cov, scale, shift
+    away, cov = latent_moments(K, noise, to_host(model.train_targets) - prior_mean)
+    return shift + scale * (prior_mean + away), scale**2 * cov, scale, shift
 
 
 def _raw_inputs(model: Any) -> Any:
@@ -148,14 +140,3 @@ def _outcome_scale(model: Any) -> tuple[float, float]:
             "converted; only Standardize keeps the posterior Gaussian"
         )
     return float(transform.stdvs.reshape(-1)[0]), float(transform.means.reshape(-1)[0])
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import gpytorch
-        import torch
-    except ImportError:
-        raise ImportError(
-            'gpproj.from_gpytorch needs gpytorch: pip install "gpproj[interop]"'
-        ) from None
-    return gpytorch, torch

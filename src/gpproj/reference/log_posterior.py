@@ -1,0 +1,143 @@
+"""The log posterior density of hyperparameters, which fits maximise and samplers draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpproj.data import taken
+from gpproj.inference import Evidence, Problem, Sites, log_evidence
+from gpproj.linalg import Host
+from gpproj.optimise import Outcome, advance, begin
+from gpproj.priors import (
+    OBSERVATION_LIMITS,
+    Bounds,
+    Prior,
+    PriorLike,
+    Scales,
+    SparseScales,
+    bounds,
+    log_units,
+    prior_of,
+)
+
+WARM_UP = 30
+"""Iterations that every start gets before the best ones go on."""
+
+KEPT = 3
+"""Starts that are optimised to convergence."""
+
+MAX_ITERATIONS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class LogPosterior:
+    """The log posterior density of log hyperparameters, up to a constant.
+
+    Parameters
+    ----------
+    problem : Problem
+    units : Scales
+        Units of the data, which priors and bounds are in.
+    prior : str, mapping or None
+        Prior of the hyperparameters; None for the marginal likelihood alone.
+    """
+
+    problem: Problem
+    units: Scales
+    prior: PriorLike
+
+    @cached_property
+    def log_prior(self) -> Prior | None:
+        """The log density of the prior; None if there is none."""
+        return prior_of(self.prior, self.problem.kernel, self.units, self._last_names)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the prior lets few length-scales be short, and has a valley for each set."""
+        terms = () if self.log_prior is None else self.log_prior.terms
+        return any(isinstance(term, SparseScales) for term in terms)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Bounds of the log hyperparameters, those of the likelihood last, `(p,)` each."""
+        box = bounds(self.problem.kernel, self.units)
+        limits = np.log([OBSERVATION_LIMITS[name] for name in self._last_names]).reshape(-1, 2)
+        limits = limits + self.last_units[:, None]
+        wide = Bounds(np.append(box.lower, limits[:, 0]), np.append(box.upper, limits[:, 1]))
+        return wide if self.log_prior is None else wide.within(self.log_prior.bounds)
+
+    @property
+    def last_units(self) -> Host:
+        """Logarithms of the units of the likelihood's parameters, which come last, `(q,)`."""
+        return log_units(self._last_names, self.units)
+
+    @property
+    def _last_names(self) -> tuple[str, ...]:
+        return tuple(self.problem.likelihood.parameters.values())
+
+    def density(self) -> Callable[..., Evidence]:
+        """Return the density as a function of log hyperparameters, `(b, p)`.
+
+        The function takes the numbers of the lanes that they are, too: an approximation then starts
+        where it ended for the same lane.
+        """
+        memory: dict[int, Sites] = {}
+
+        def density(parameters: Host, lanes: Sequence[int] | None = None) -> Evidence:
+            remembered = None if lanes is None else memory
+            evidence = log_evidence(self.problem, parameters, remembered, lanes)
+            if self.log_prior is None:
+                return evidence
+            weight = self.log_prior(parameters, self.problem.masks(parameters.shape[0]))
+            return Evidence(evidence.value + weight.value, evidence.gradient + weight.gradient)
+
+        return density
+
+    def loss(self) -> Callable[[Host, Any], tuple[Host, Host]]:
+        """Return minus the density, and its gradient, as optimisers take them."""
+        density = self.density()
+
+        def loss(parameters: Host, lanes: Any) -> tuple[Host, Host]:
+            value, gradient = density(parameters, lanes)
+            return -value, -gradient
+
+        return loss
+
+    def maximise(self, starts: Host) -> Outcome:
+        """Maximise the density from several starts; the best of them go on to convergence."""
+        loss = self.loss()
+        state = advance(loss, begin(loss, starts, *self.bounds), WARM_UP)
+        value, noise = state.outcome().value, state.x[:, -1]
+        kept = np.argsort(value, kind="stable")[:KEPT]
+        if self._last_names:
+            # That the data are mostly noise is a mode too, often of less height but more mass.
+            noisiest = np.argmax(np.where(np.isfinite(value), noise, -np.inf))
+            kept = np.unique(np.append(kept, noisiest))
+        return advance(loss, state.keep(kept), MAX_ITERATIONS).outcome()
+
+    def with_problem(self, **changes: Any) -> LogPosterior:
+        """Return the posterior of a problem that is changed in some fields."""
+        return replace(self, problem=replace(self.problem, **changes))
+
+    def on_rows(self, rows: NDArray[np.intp]) -> LogPosterior:
+        """Return the posterior given some of the rows alone."""
+        problem = self.problem
+        return self.with_problem(
+            X=taken(problem.X, rows),
+            y=taken(problem.y, rows),
+            offset=taken(problem.offset, rows),
+            labels=None if problem.labels is None else problem.labels[rows],
+        )
+
+    def on_some_rows(self, most: int) -> LogPosterior:
+        """Return the posterior given so many rows at most, evenly spread over all of them."""
+        n = int(self.problem.y.shape[0])
+        if n <= most:
+            return self
+        return self.on_rows(np.linspace(0, n - 1, most).astype(np.intp))

@@ -1,0 +1,160 @@
+"""Modes of the posterior of hyperparameters, and draws around them: Laplace's approximation.
+
+A single mode bets on one vector of hyperparameters. Where inputs are many or the noise is small it
+overfits: its density is high, but hardly any posterior mass is near it. Around a mode t of the log
+hyperparameters, with H the curvature of minus the log posterior density g,
+
+    p(theta | y) ~ N(t, H^-1),   integral of exp(g) = exp(g(t)) |2 pi H^-1|^1/2,
+
+so that a few draws integrate over what the data leave open, and modes, or kernels, are weighed by
+their mass instead of their height.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from gpproj.inference import Evidence
+from gpproj.linalg import Host
+from gpproj.optimise import Outcome
+from gpproj.priors import Bounds
+from gpproj.reference.draws import Draws
+from gpproj.reference.log_posterior import LogPosterior
+
+STEP = 1e-4
+"""In log hyperparameters, for differences of gradients."""
+
+WIDEST = 2.0
+"""Largest standard deviation of a log hyperparameter: the posterior is no Gaussian beyond it, least
+of all where the data say nothing and the mode is at a bound."""
+
+BATCH = 16
+"""Gradients that are computed at a time."""
+
+NEAR = 1e-3
+"""Distance of a log hyperparameter from its bound that counts as none."""
+
+APART = 0.3
+"""Optima whose log hyperparameters all differ by less are the same mode; so are those within one
+standard deviation of each other, where the data hardly tell them apart."""
+
+
+class Mode(NamedTuple):
+    """A maximum of the log posterior density, and the Gaussian around it."""
+
+    parameters: Host
+    """`(p,)`."""
+    spread: Host
+    """`W` with `H^-1 = W W'`, `(p, q)`."""
+    log_mass: float
+    """Log of the posterior mass around it, up to a constant."""
+
+
+def modes_of(posterior: LogPosterior, optimum: Outcome) -> list[Mode]:
+    """Return the distinct modes that an optimisation has found, those of largest mass first.
+
+    Parameters
+    ----------
+    posterior : LogPosterior
+    optimum : Outcome
+        How its maximisation has ended from each start.
+    """
+    density, free, box = posterior.density(), _free(posterior), posterior.bounds
+    found: list[Mode] = []
+    for lane in np.argsort(optimum.value, kind="stable"):
+        x, height = optimum.x[lane], -float(optimum.value[lane])
+        if np.isfinite(height) and not any(_same(mode, x, free) for mode in found):
+            found.append(_mode(density, x, height, free, box))
+    return sorted(found, key=lambda mode: -mode.log_mass)
+
+
+def _same(mode: Mode, x: Host, free: NDArray[np.bool_]) -> bool:
+    """Say whether an optimum is part of a mode that is known."""
+    away, W = (x - mode.parameters)[free], mode.spread[free]
+    z = np.linalg.lstsq(W, away, rcond=None)[0]
+    close = np.abs(away) < APART
+    return bool(np.all(close) or (np.all(np.abs(z) < 1.0) and np.all(close | W.any(axis=1))))
+
+
+def _free(posterior: LogPosterior) -> NDArray[np.bool_]:
+    """Return which parameters the density depends on: not those of inputs that are out, `(p,)`."""
+    problem = posterior.problem
+    inputs = [one.input for one in problem.kernel.parameters(len(problem.mask))]
+    inside = [position is None or bool(problem.mask[position]) for position in inputs]
+    return np.array([*inside, *(True for _ in problem.likelihood.parameters)])
+
+
+def _mode(
+    density: Callable[[Host], Evidence],
+    x: Host,
+    height: float,
+    free: NDArray[np.bool_],
+    box: Bounds,
+) -> Mode:
+    slope = density(x[None, :]).gradient[0]
+    # The density falls like exp(-|slope| t) from a bound that it pushes against.
+    pushed = free & (
+        ((x < box.lower + NEAR) & (slope < 0.0)) | ((x > box.upper - NEAR) & (slope > 0.0))
+    )
+    mass = height - float(np.sum(np.log(np.maximum(np.abs(slope[pushed]), 1.0 / WIDEST))))
+    places = np.flatnonzero(free & ~pushed)
+    moved = np.repeat(x[None, :], places.size, axis=0)
+    moved[np.arange(places.size), places] += STEP
+    # A few at a time: each is a matrix of all rows.
+    blocks = np.split(moved, range(BATCH, len(moved), BATCH))
+    gradients = np.concatenate([density(block).gradient for block in blocks])
+    H = (slope[places] - gradients[:, places]) / STEP
+    H = 0.5 * (H + H.T)
+    if not np.all(np.isfinite(H)):  # the density ends here, and nothing around it can be drawn
+        return Mode(x, np.zeros((x.size, 0)), height)
+    curvature, directions = np.linalg.eigh(H)
+    sd = 1.0 / np.sqrt(np.maximum(curvature, WIDEST**-2))
+    spread = np.zeros((x.size, places.size))
+    spread[places] = directions * sd
+    mass += float(np.sum(np.log(sd))) + 0.5 * places.size * math.log(2.0 * math.pi)
+    return Mode(x, spread, mass)
+
+
+def draws_around(modes: Sequence[Mode], count: int, box: Bounds) -> Draws:
+    """Return draws of the Gaussians around modes, as many of each as its mass is worth.
+
+    The draws are the same each time: a Latin hypercube, whose margins are spread evenly.
+
+    Parameters
+    ----------
+    modes : sequence of Mode
+    count : int
+        Number of draws.
+    box : Bounds
+        Of the parameters.
+    """
+    weights = np.exp(np.array([mode.log_mass for mode in modes]) - modes[0].log_mass)
+    exact = count * weights / weights.sum()
+    shares = np.floor(exact).astype(np.intp)
+    left = count - int(shares.sum())
+    shares[np.argsort(shares - exact, kind="stable")[:left]] += 1
+    rng = np.random.default_rng(0)
+    parameters = [
+        mode.parameters + _hypercube(rng, int(share), mode.spread.shape[1]) @ mode.spread.T
+        for mode, share in zip(modes, shares, strict=True)
+        if share
+    ]
+    return Draws.equal(np.clip(np.concatenate(parameters), box.lower, box.upper))
+
+
+def _hypercube(rng: np.random.Generator, count: int, dimensions: int) -> Host:
+    """Return standard normal numbers, `(count, dimensions)`: each column has one in each quantile.
+
+    A single draw is the mode itself.
+    """
+    ranks = np.tile(np.arange(count), (dimensions, 1))
+    strata = rng.permuted(ranks, axis=1).T if count > 1 else ranks.T
+    inside = rng.uniform(size=strata.shape) if count > 1 else 0.5
+    found: Host = ndtri((strata + inside) / count)
+    return found
