@@ -129,7 +129,7 @@ def test_a_fast_sine_among_ten_inputs_is_found(prior, monkeypatch):
         assert log_posterior(ref, prior) > log_posterior(known, prior) - 1e-3
     assert known.log_marginal_likelihood == pytest.approx(small.log_marginal_likelihood, abs=0.01)
 
-    monkeypatch.setattr(fitting, "starts_by_input", lambda posterior: np.empty((0, 13)))
+    monkeypatch.setattr(fit_starts, "starts_by_input", lambda posterior: np.empty((0, 13)))
     blind = fit_mode(X, y, prior=prior)
     assert log_posterior(blind, prior) < log_posterior(ref, prior) - 20.0
 

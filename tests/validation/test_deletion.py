@@ -414,15 +414,18 @@ def test_sampled_references_against_refits():
     cv = gpproj.validate(ref, path, points=12, random_state=0, progress=False)
     rows = cv.scores.rows
     exact_values = np.empty((1 + len(path), rows.size))
-    seen = np.empty(rows.size)
+    seen = np.empty_like(exact_values)
     for place, i in enumerate(rows):
         rest = np.arange(30) != i
         own = ref.refit(X[rest], y[rest])
         along = path.reproject(own)
         models = (own, *(along[size] for size in range(len(along))))
+        known = (ref, *(path[size] for size in range(len(path))))
         exact_values[:, place] = [model.log_density(X[[i]], y[[i]])[0] for model in models]
-        seen[place] = ref.log_density(X[[i]], y[[i]])[0]
-    away = np.abs(cv.scores.log_density - exact_values)
+        seen[:, place] = [model.log_density(X[[i]], y[[i]])[0] for model in known]
+    away, before = np.abs(cv.scores.log_density - exact_values), np.abs(seen - exact_values)
     assert away[0].max() < 0.2
-    assert away[1:].max() < 0.6
-    assert 5 * away[0].sum() < np.abs(seen - exact_values[0]).sum()
+    assert 5 * away[0].sum() < before[0].sum()
+    # Clusters of submodels are made anew without the row: an outlier of theirs is known less well.
+    assert np.median(away[1:], axis=1).max() < 0.1
+    assert 1.5 * away[1:].sum() < before[1:].sum()

@@ -166,7 +166,8 @@ def _numeric(dtype: Any) -> bool:
 
 
 def _column_values(column: Any) -> Host:
-    if hasattr(column.dtype, "kind"):
+    if hasattr(column.dtype, "kind") and not isinstance(column.dtype, np.dtype):
+        # A type of pandas' own, which has its own mark for what is missing.
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = column.to_numpy()
