@@ -189,11 +189,11 @@ def test_suggestions_are_counted(written):
 
 
 @pytest.mark.timeout(1800)
-def test_three_splits_of_real_data_go_through_all_parts(tmp_path, data_dir, monkeypatch):
+def test_a_split_of_real_data_goes_through_all_parts(tmp_path, data_dir, monkeypatch):
     monkeypatch.setenv("GPPROJ_DATA", str(data_dir))
-    summary = reproduce_splits("boston", tmp_path, 3, quick=True)
+    summary = reproduce_splits("boston", tmp_path, 1, quick=True)
     table = pd.read_csv(tmp_path / "boston.csv")
-    assert table["split"].nunique() == 3
+    assert table["split"].nunique() == 1
     for curve in ("projection", "projection, weak prior", "projection, every draw"):
         # Three good inputs lose little, and less than one does.
         assert summary.loc[curve, 3] > summary.loc[curve, 1]

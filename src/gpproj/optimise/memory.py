@@ -32,6 +32,10 @@ class Memory(NamedTuple):
         """Return a copy of the given rows."""
         return Memory(self.steps[rows], self.changes[rows], self.floors[rows], self.written[rows])
 
+    def scaled(self, factor: float) -> Memory:
+        """Return the memory of an objective that is about so many times as large."""
+        return self._replace(changes=self.changes * factor, floors=self.floors * factor)
+
 
 def empty_memory(lanes: int, pairs: int, parameters: int) -> Memory:
     """Return a memory with room for `m = pairs` pairs and nothing in it."""

@@ -116,6 +116,10 @@ class State:
         """Return the present points of the given rows."""
         return Point(self.x[rows], self.gradient[rows], self.lower[rows], self.upper[rows])
 
+    def with_memory(self, memory: Memory) -> State:
+        """Return the state with what its lanes remember of a similar objective."""
+        return replace(self, memory=memory)
+
     def take(self, rows: Integers) -> State:
         """Return a copy of the given rows."""
         return replace(

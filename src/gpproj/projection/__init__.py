@@ -21,6 +21,7 @@ from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projections import Figures, Projection, mask_of
 from gpproj.projection.protocol import CandidateFit, Effort, Projector
+from gpproj.projection.staged import StagedProjector, staged
 from gpproj.projection.submodel import GaussianProcessSubmodel, Submodel
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Projection",
     "ProjectionOptions",
     "Projector",
+    "StagedProjector",
     "Submodel",
     "check_criterion",
     "check_learn",
@@ -50,4 +52,5 @@ __all__ = [
     "project",
     "project_draws",
     "projector_of",
+    "staged",
 ]

@@ -62,6 +62,11 @@ def left_out_means(target: LeaveOneOut, kernel: Kernel, parameters: Host, mask: 
     return to_host(predicted(target, *_prior(target, kernel, parameters, mask)).mean)
 
 
+def row_divergences(target: LeaveOneOut, kernel: Kernel, parameters: Host, mask: Mask) -> Host:
+    """Return the divergence between leave-one-out predictions of every row, `(b, u)`."""
+    return to_host(predicted(target, *_prior(target, kernel, parameters, mask)).compared.rows)
+
+
 def _predictive_divergence(target: One, kernel: Kernel, parameters: Array, mask: Array) -> Array:
     """Return the predictive divergences by which submodels are compared, `(b, 1)`.
 

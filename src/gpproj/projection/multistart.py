@@ -41,7 +41,9 @@ class MultiStartFit(NamedTuple):
     """The set, `(d,)`."""
     lanes: tuple[Lane, ...]
     spent: int = 0
-    """Values and gradients of lanes that were dropped."""
+    """Values and gradients of lanes that were dropped, or came from fewer rows."""
+    rows: int = 0
+    """Rows that its lanes are learned on."""
 
     @property
     def best(self) -> Lane:
@@ -70,5 +72,10 @@ def is_another(lane: Lane, best: Lane) -> bool:
     """Say whether a lane ended somewhere else than the best one, and about as well."""
     if lane is best or lane.value > best.value + NEAR:
         return False
-    away = np.abs(lane.state.x[0] - best.state.x[0])
-    return bool(away.max() > MOVED or np.any(lane.active != best.active))
+    return are_apart(lane, best)
+
+
+def are_apart(lane: Lane, other: Lane) -> bool:
+    """Say whether two lanes ended at different points."""
+    away = np.abs(lane.state.x[0] - other.state.x[0])
+    return bool(away.max() > MOVED or np.any(lane.active != other.active))

@@ -22,7 +22,7 @@ from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.problems import problems_of, problems_of_reference
 from gpproj.projection.projections import Figures, Projection
 from gpproj.projection.protocol import Effort
-from gpproj.projection.solver import BRIEF, MAX_ITERATIONS, Solver
+from gpproj.projection.solver import BRIEF, Solver
 from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
 from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
@@ -62,6 +62,11 @@ class ProcessProjector(Solver):
     def at(self, reference: Reference) -> ProcessProjector:
         """Return the same projector of the same reference on another device."""
         return replace(self, target=cast(TargetReference, reference).target)
+
+    @property
+    def first(self) -> ProcessProjector:
+        """The projector of the fewest rows, where there are stages."""
+        return self
 
     @property
     def identity(self) -> str:
@@ -120,13 +125,7 @@ class ProcessProjector(Solver):
         """Return the submodels on several sets of inputs, from every start that there is."""
         masks = [mask & self.family.varying for mask in sets]
         some = [mask for mask in masks if mask.any()]
-        fits = self.run(
-            MAX_ITERATIONS,
-            self._successive_halving([self.every_start(mask, known) for mask in some]),
-        )
-        if check:
-            # Lanes that had used up their iterations get as many once more.
-            fits = self.run(MAX_ITERATIONS, self.checked(fits))
+        fits = self.optimised([self.every_start(mask, known) for mask in some], check=check)
         found = iter(self.projections(fits))
         null = iter([self.null()] * (len(masks) - len(some)) if len(some) < len(masks) else [])
         return [
@@ -157,15 +156,25 @@ class ProcessProjector(Solver):
 
         On few inputs it starts everywhere: an optimum far off is likeliest there and costs most.
         """
-        mask = found.inputs & self.family.varying
-        if not mask.any() or not self.in_family(found):
+        starts = self.refining_starts(found)
+        if starts is None:
             return found
-        many = int(mask.sum()) > SMALL
-        starts = few_starts(self.family, mask) if many else self.every_start(mask)
         starts = starts.plus(Starts(found.parameters[None, :], found.active[None, :]))
         end = self.solve([starts], BRIEF)[0]
         end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
         return self.not_worse(end, [found])
+
+    def refining_starts(self, found: Projection) -> Starts | None:
+        """Return the starts that a candidate is learned from once more; None for null models."""
+        mask = found.inputs & self.family.varying
+        if not mask.any() or not self.in_family(found):
+            return None
+        many = int(mask.sum()) > SMALL
+        return few_starts(self.family, mask) if many else self.every_start(mask)
+
+    def between(self, null_error: float, full_error: float) -> ProcessProjector:
+        """Return a projector that knows the ends of its errors, which this one has no use for."""
+        return self
 
     def entry_slopes(self, known: Projection) -> Host:
         """Return the slope of the objective in the relevance of every input, in units of the data.
@@ -225,10 +234,24 @@ class ProcessProjector(Solver):
         """Run fits on for some iterations."""
         return self.loose.run(iterations, fits)
 
+    def errors(self, fits: Sequence[MultiStartFit]) -> Host:
+        """Return the criterion at the best lanes of fits, `(c,)`."""
+        return self.present_errors(fits)
+
+    def contenders(
+        self, fits: Sequence[MultiStartFit], known: Sequence[Projection] = ()
+    ) -> list[MultiStartFit | None]:
+        """Return the fits that may be the best of all: any of them."""
+        return list(fits)
+
+    def settle(self, fits: Sequence[MultiStartFit]) -> list[Projection]:
+        """Return submodels that others can start from."""
+        return self.finish(fits)
+
     def finish(self, fits: Sequence[MultiStartFit]) -> list[Projection]:
         """Run fits to convergence."""
         own = self.loose
-        return own.projections(own.run(MAX_ITERATIONS, fits))
+        return own.projections(own.climbed(fits))
 
     def refit(self, known: Projection) -> Projection:
         """Return the submodel on the inputs of one that was learned from other rows.

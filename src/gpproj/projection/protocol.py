@@ -136,6 +136,21 @@ class Projector(Protocol):
     def errors(self, fits: Sequence[Any]) -> Host:
         """Return the criterion of fits at their present points, `(c,)`."""
 
+    def contenders(self, fits: Sequence[Any], known: Sequence[Projection] = ()) -> list[Any]:
+        """Return the fits that may be the best of all, None in the places of the others.
+
+        Parameters
+        ----------
+        fits : sequence
+        known : sequence of Projection
+            Submodels that they compete with.
+        """
+        return list(fits)
+
+    def settle(self, fits: Sequence[Any]) -> list[Projection]:
+        """Return submodels that are good enough for others to start from, and nothing else."""
+        return self.finish(fits)
+
     def finish(self, fits: Sequence[Any]) -> list[Projection]:
         """Run fits to convergence."""
 
@@ -150,6 +165,10 @@ class Projector(Protocol):
     def with_figures(self, projection: Projection) -> Projection:
         """Return a projection with all divergences that a summary shows."""
         return projection
+
+    def between(self, null_error: float, full_error: float) -> Projector:
+        """Return the projector, told the errors of the null model and of all inputs."""
+        return self
 
     def seconds(self, found: Projection) -> float:
         """Return about how long one value and gradient of a candidate take."""

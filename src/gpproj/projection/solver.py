@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from gpproj.linalg import Host
 from gpproj.optimise import concatenate_states
 from gpproj.projection.batching import Evaluator, evaluator_for
+from gpproj.projection.dense import row_divergences
 from gpproj.projection.family import Family
 from gpproj.projection.loss import TIGHT, Loss
-from gpproj.projection.multistart import Lane, MultiStartFit, is_another
+from gpproj.projection.multistart import Lane, MultiStartFit, are_apart, is_another
 from gpproj.projection.objective import Criterion, Objective, left_out_means
 from gpproj.projection.projections import Projection
 from gpproj.projection.starts import (
@@ -49,6 +50,10 @@ GAIN = 1e-3
 
 PERFECT = 1e-4
 """Nats below which a divergence is none."""
+
+RIVALS = 2
+"""Different optima of one set of inputs that are learned on all rows, where few rows cannot tell
+which one is better there."""
 
 
 Stages: TypeAlias = tuple[tuple[int, float], ...]
@@ -134,7 +139,11 @@ class Solver:
         states = self._evaluator.begin(loss, every.parameters).split()
         lanes = iter([Lane(*one) for one in zip(every.active, states, strict=True)])
         return [
-            MultiStartFit(np.any(own.active, axis=0), tuple(islice(lanes, len(own.parameters))))
+            MultiStartFit(
+                np.any(own.active, axis=0),
+                tuple(islice(lanes, len(own.parameters))),
+                rows=self.rows,
+            )
             for own in starts
         ]
 
@@ -148,7 +157,7 @@ class Solver:
         moved = iter([lane._replace(state=own) for lane, own in zip(lanes, states, strict=True)])
         return [fit._replace(lanes=tuple(islice(moved, len(fit.lanes)))) for fit in fits]
 
-    def errors(self, fits: Sequence[MultiStartFit]) -> Host:
+    def present_errors(self, fits: Sequence[MultiStartFit]) -> Host:
         """Return the criterion at the best lanes of fits, `(c,)`."""
         if not len(fits):
             return np.zeros(0)
@@ -172,12 +181,34 @@ class Solver:
                 evaluations=fit.evaluations,
                 doubt=self._doubt(fit),
             )
-            for fit, error in zip(fits, self.errors(fits), strict=True)
+            for fit, error in zip(fits, self.present_errors(fits), strict=True)
         ]
 
     def solve(self, starts: Sequence[Starts], stages: Stages = THOROUGH) -> list[Projection]:
         """Learn the submodel of every set of inputs: all starts run, the better ones to the end."""
-        return self.projections(self.run(MAX_ITERATIONS, self._successive_halving(starts, stages)))
+        return self.projections(self.optimised(starts, stages))
+
+    def optimised(
+        self, starts: Sequence[Starts], stages: Stages = THOROUGH, *, check: bool = False
+    ) -> list[MultiStartFit]:
+        """Return the fits of several sets of inputs at their optima.
+
+        Parameters
+        ----------
+        starts : sequence of Starts
+            Those of every set.
+        stages : sequence of (int, float)
+            How many of them run how far.
+        check : bool
+            Check the optima by starts all over the box.
+        """
+        fits = self.climbed(self._successive_halving(starts, stages))
+        # Lanes that had used up their iterations get as many once more.
+        return self.climbed(self.checked(fits)) if check else fits
+
+    def climbed(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
+        """Run fits to their optima."""
+        return self.run(MAX_ITERATIONS, fits)
 
     def checked(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
         """Return fits at their optima after a check: starts all over the box find nothing lower.
@@ -200,6 +231,37 @@ class Solver:
             pairs = zip(going, before, strict=True)
             going = [place for place, value in pairs if found[place].best.value < value - GAIN]
         return found
+
+    # Rows ----------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that submodels are learned on."""
+        return int(self.target.X.shape[-2])
+
+    def row_divergences(self, lanes: Sequence[Lane]) -> Host:
+        """Return the divergence of every row that lanes have at their present points, `(l, u)`."""
+        assert isinstance(self.target, Target)
+        assert self.target.left_out is not None  # every reference predicts its own rows
+        return row_divergences(
+            self.target.left_out,
+            self.family.kernel,
+            np.concatenate([lane.state.x for lane in lanes]),
+            np.stack([lane.active for lane in lanes]),
+        )
+
+    def with_rivals(self, fit: MultiStartFit) -> MultiStartFit:
+        """Return a fit with the best of its optima, and others that rows hardly tell from it."""
+        lanes: list[Lane] = []
+        for lane in sorted(fit.lanes, key=lambda lane: lane.value):
+            if len(lanes) < RIVALS and all(are_apart(lane, other) for other in lanes):
+                lanes.append(lane)
+        worse = clearly_worse(self.row_divergences(lanes))
+        worse[0] = False  # with its prior it is the lowest
+        kept = tuple(lane for lane, out in zip(lanes, worse, strict=True) if not out)
+        return fit._replace(lanes=kept, spent=0)._replace(
+            spent=fit.evaluations - sum(int(lane.state.evaluations[0]) for lane in kept)
+        )
 
     def _is_perfect(self, lane: Lane) -> bool:
         """Say whether nothing can be better: divergences are not negative, and priors cost."""
@@ -255,3 +317,15 @@ class Solver:
         )
         away = float(np.max(np.mean((means[1:] - means[0]) ** 2, axis=1)))
         return away / max(self.family.signal, np.finfo(np.float64).tiny)
+
+
+def clearly_worse(rows: Host) -> NDArray[np.bool_]:
+    """Say which sums over rows exceed the smallest by more than the standard error of that, `(l,)`.
+
+    >>> clearly_worse(np.array([[1.0, 1.0, 1.0], [1.0, 3.0, 0.5], [2.0, 2.1, 2.0]]))
+    array([False, False,  True])
+    """
+    away = rows - rows[np.argmin(rows.sum(axis=1))]
+    error = np.sqrt(rows.shape[1]) * np.std(away, axis=1, ddof=1)
+    worse: NDArray[np.bool_] = ~(away.sum(axis=1) <= error)
+    return worse

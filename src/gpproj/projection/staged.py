@@ -2,87 +2,280 @@
 
 What decides between most sets of inputs shows on a few rows, at a small part of the price: an
 evaluation takes the cube of their number. So candidates run on a few rows until they are compared.
-The errors of two submodels a and b there are sums over the same rows, and differ by
+The divergences of two submodels a and b are sums over the same rows there, and differ by
 
-    sum_i (e_ai - e_bi)   with the standard error   sqrt(u) sd_i(e_ai - e_bi),
+    sum_i (e_ai - e_bi)   with the standard error   sqrt(u) sd_i(e_ai - e_bi);
 
-and a candidate leaves only if that difference is larger than its error. Those that stay, and all
-that is returned, are learned on all rows, from the optimum on few rows and with the curvature that
-was found on the way there, scaled by the numbers of rows: a few evaluations are enough.
+a candidate leaves only if it is worse by more than that error. Those that stay, and all that a
+search returns, are learned on all rows: from the optimum on few rows, and with the curvature that
+was found on the way there, so that a few evaluations are enough.
 
-The reference is conditioned on the same rows, its hyperparameters fixed; compared with predictions
-that have seen more rows than they have, submodels would look smoother than they should be.
+The reference is conditioned on the same rows, its hyperparameters fixed: beside predictions that
+have seen more rows than they have, submodels would look smoother than they should be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import cast
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.data import TrainingSet
 from gpproj.linalg import Host, is_numpy, to_host
-from gpproj.projection.loss import LOOSE
-from gpproj.projection.multistart import MultiStartFit, is_another
-from gpproj.projection.objective import left_out_differences
+from gpproj.projection.multistart import Lane, MultiStartFit, are_apart
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projections import Projection
 from gpproj.projection.protocol import Projector
-from gpproj.projection.solver import BRIEF, GAIN, MAX_ITERATIONS, THOROUGH, Stages
-from gpproj.projection.starts import Starts, usual_starts
+from gpproj.projection.solver import (
+    BRIEF,
+    MAX_ITERATIONS,
+    THOROUGH,
+    Stages,
+    clearly_worse,
+)
+from gpproj.projection.starts import Starts
 from gpproj.reference import Reference, Target, TargetReference
 
-STAGES = ((1400, 600), (300, 200))
+STAGES = ((300, 200), (1400, 600))
 """From so many rows on there is a stage of so many."""
 
-CLIMBING = 2
-"""Different optima on few rows that are followed to all rows, where one submodel is learned."""
-
 CONTENDERS = 3
-"""Candidates that are learned on all rows at most, where the few rows cannot tell them apart."""
+"""Candidates that are learned on all rows at most, where few rows cannot tell them apart."""
 
-FINE_SHARE = 0.1
+ON_ALL = 0.08
 """Share of the evaluations of a search that are on all rows, about."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StagedProjector(ProcessProjector):
-    """Projects a reference, and decides on a few rows what is worth learning on all of them.
+    """Projects a reference, and sees on a few rows what is worth learning on all of them.
 
     Parameters
     ----------
     few : ProcessProjector
-        The same projector for the reference of a few of the rows.
+        The same projector for the reference of a few of the rows; it may have stages itself.
+    ends : (float, float), optional
+        Errors on all rows of the null model and of the submodel on all inputs.
+    few_ends : (float, float), optional
+        The same on few rows.
     """
 
     few: ProcessProjector
+    ends: tuple[float, float] | None = None
+    few_ends: tuple[float, float] | None = None
+
+    @property
+    def first(self) -> ProcessProjector:
+        """The projector of the fewest rows."""
+        return self.few.first
 
     @cached_property
     def loose(self) -> StagedProjector:
         """The same projector with the tolerance of candidates, at every stage."""
-        return replace(self, tolerance=LOOSE, few=self.few.loose)
+        return replace(self, tolerance=super().loose.tolerance, few=self.few.loose)
 
     @cached_property
     def without_inputs(self) -> StagedProjector:
         """The projector of null models, at every stage."""
-        return replace(super().without_inputs, few=self.few.without_inputs)
+        own = super().without_inputs
+        return replace(self, family=own.family, few=self.few.without_inputs)
 
-    # From a few rows to all --------------------------------------------------------------------
+    def between(self, null_error: float, full_error: float) -> StagedProjector:
+        """Return the projector whose `errors` are on the scale of those on all rows.
 
-    def solve(self, starts: Sequence[Starts], stages: Stages = THOROUGH) -> list[Projection]:
-        """Learn the submodel of every set of inputs: all starts run on few rows, the best on all."""
-        fits = self.few.run(MAX_ITERATIONS, self.few._successive_halving(starts, stages))
-        return self.projections(self.climbed([_different(fit, CLIMBING) for fit in fits]))
+        Parameters
+        ----------
+        null_error, full_error : float
+            Errors of the null model and of the submodel on all inputs.
+        """
+        everything = np.ones(self.d, dtype=bool)
+        null = self.few.null()
+        few_ends = null.error, self.few.project([everything], [null])[0].error
+        few = self.few.between(*few_ends)
+        return replace(self, few=few, ends=(null_error, full_error), few_ends=few_ends)
 
-    def settle(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
-        """Run fits to their optima on few rows."""
-        return self.few.run(MAX_ITERATIONS, self.few.settle(fits))
+    # From few rows to all ----------------------------------------------------------------------
+
+    def optimised(
+        self, starts: Sequence[Starts], stages: Stages = THOROUGH, *, check: bool = False
+    ) -> list[MultiStartFit]:
+        """Run all starts of several sets on few rows, and the best optima of each on all."""
+        fits = self.first.optimised(starts, stages, check=check)
+        return self.climbed([self.first.with_rivals(fit) for fit in fits])
 
     def climbed(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
-        """Run fits from their optima on few rows to those on all rows."""
+        """Run fits to their optima, from one stage to the next until that of all rows."""
+        below = [fit for fit in fits if fit.rows != self.rows]
+        risen = iter(self._continued(self.few.climbed(below)))
+        return self.run(
+            MAX_ITERATIONS, [fit if fit.rows == self.rows else next(risen) for fit in fits]
+        )
+
+    def _continued(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
+        """Begin fits on these rows where they ended on few, with the curvature found there."""
+        if not len(fits):
+            return []
+        loss, lanes = self._together(fits)
+        points = np.concatenate([lane.state.x for lane in lanes])
+        factor = self.rows / self.few.rows
+        moved = iter(
+            Lane(lane.active, own.with_memory(lane.state.memory.scaled(factor)))
+            for lane, own in zip(lanes, self._evaluator.begin(loss, points).split(), strict=True)
+        )
+        return [
+            fit._replace(
+                lanes=tuple(islice(moved, len(fit.lanes))), spent=fit.evaluations, rows=self.rows
+            )
+            for fit in fits
+        ]
+
+    def refine(self, found: Projection) -> Projection:
+        """Return a submodel that was learned as a candidate, learned from other starts besides.
+
+        Nothing is learned on all rows where few rows show no other optimum that may be better.
+        """
+        starts, first = self.refining_starts(found), self.first
+        if starts is None:
+            return found
+        (own,) = first.climbed(first.begin_at([_start_at(found)]))
+        (fit,) = first.optimised([starts], BRIEF)
+        fit = first.with_rivals(fit.with_lanes(own))
+        others = tuple(lane for lane in fit.lanes if are_apart(lane, own.best))
+        if not others:
+            return found
+        end = self.projections(self.climbed([fit._replace(lanes=others)]))[0]
+        end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
+        return self.not_worse(end, [found])
+
+    # Candidates of a search --------------------------------------------------------------------
+
+    def entry_slopes(self, known: Projection) -> Host:
+        """Return the slope of the objective in the relevance of every input, on few rows."""
+        return self.first.entry_slopes(known)
+
+    def begin(
+        self,
+        sets: Sequence[NDArray[np.bool_]],
+        known: Sequence[Projection],
+        iterations: int,
+        *,
+        near: bool = False,
+    ) -> list[MultiStartFit]:
+        """Begin several sets from the same known submodels, and run them a little, on few rows."""
+        return self.first.begin(sets, known, iterations, near=near)
+
+    def advance(self, fits: Sequence[MultiStartFit], iterations: int) -> list[MultiStartFit]:
+        """Run fits on for some iterations, on few rows."""
+        return self.first.advance(fits, iterations)
+
+    def errors(self, fits: Sequence[MultiStartFit]) -> Host:
+        """Return what the criterion of fits would be on all rows, judging by few of them."""
+        return self._scaled(self.first.errors(fits))
+
+    def contenders(
+        self, fits: Sequence[MultiStartFit], known: Sequence[Projection] = ()
+    ) -> list[MultiStartFit | None]:
+        """Return the fits that may be the best of all, judging by few rows; None for the others.
+
+        Parameters
+        ----------
+        fits : sequence of MultiStartFit
+        known : sequence of Projection
+            Submodels that they compete with.
+        """
+        few = self.loose.few
+        left = few.contenders(fits, known)
+        places = [place for place, fit in enumerate(left) if fit is not None]
+        rivals = few.first.begin_at([_start_at(one) for one in known if self.in_family(one)])
+        every = few.climbed([*(fit for fit in left if fit is not None), *rivals])
+        found: list[MultiStartFit | None] = [None] * len(left)
+        if places:
+            rows = few.row_divergences([fit.best for fit in every])
+            excess = rows.sum(axis=1)[: len(places)]
+            stay = np.flatnonzero(~clearly_worse(rows)[: len(places)])
+            for rank in stay[np.argsort(excess[stay], kind="stable")][:CONTENDERS].tolist():
+                found[places[rank]] = every[rank]
+        return found
+
+    def settle(self, fits: Sequence[MultiStartFit]) -> list[Projection]:
+        """Return submodels learned on few rows, good enough for others to start from."""
+        ended = self.first.finish(fits)
+        errors = self._scaled(np.array([one.error for one in ended]))
+        return [one._replace(error=float(e)) for one, e in zip(ended, errors, strict=True)]
+
+    def finish(self, fits: Sequence[MultiStartFit]) -> list[Projection]:
+        """Run fits to convergence on all rows."""
+        own = self.loose
+        return own.projections(own.climbed(fits))
+
+    def seconds(self, found: Projection) -> float:
+        """Return about how long one value and gradient of a candidate take, on few rows or all."""
+        return self.first.seconds(found) + ON_ALL * super().seconds(found)
+
+    def _scaled(self, errors: Host) -> Host:
+        """Return errors on the fewest rows on the scale of all: relative errors are the same."""
         if isinstance(self.few, StagedProjector):
-            fits = self.few.climbed(fits)
-        return self.run(MAX_ITERATIONS, self.continued(self.few.run(MAX_ITERATIONS, fits)))
+            errors = self.few._scaled(errors)
+        if self.ends is None or self.few_ends is None:
+            return errors * (self.rows / self.few.rows)
+        (null, full), (few_null, few_full) = self.ends, self.few_ends
+        span = max(few_null - few_full, np.finfo(np.float64).tiny)
+        return full + (errors - few_full) * ((null - full) / span)
+
+
+def staged(projector: Projector, reference: Reference) -> Projector:
+    """Return the projector with stages of fewer rows, where it learns by rows and there are many.
+
+    Parameters
+    ----------
+    projector : Projector
+    reference : Reference
+        Its reference.
+    """
+    if not (
+        isinstance(projector, ProcessProjector)
+        and isinstance(reference, TargetReference)
+        and projector.learn.rows
+        and projector.criterion.rows
+        and is_numpy(reference.target.X)
+    ):
+        return projector
+    n, found = reference.training.n, None
+    for least, count in STAGES:
+        if n >= least:
+            rows = spread_rows(reference.training, count)
+            own = replace(projector, target=_few_target(reference.on_rows(rows).target))
+            found = own if found is None else _over(own, found)
+    return projector if found is None else _over(projector, found)
+
+
+def _over(projector: ProcessProjector, few: ProcessProjector) -> StagedProjector:
+    """Return a projector above one of fewer rows."""
+    own = {field.name: getattr(projector, field.name) for field in fields(ProcessProjector)}
+    return StagedProjector(**own, few=few)
+
+
+def _few_target(target: Target) -> Target:
+    """Return a target whose rows are few enough to need no inducing points."""
+    assert target.left_out is not None  # every reference predicts its own rows
+    return replace(target, inducing=None, left_out=replace(target.left_out, inducing=None))
+
+
+def spread_rows(training: TrainingSet, count: int) -> NDArray[np.intp]:
+    """Return a choice of rows whose targets are spread as those of all rows, in their order.
+
+    It is random, but the same every time.
+    """
+    shuffled = np.random.default_rng(0).permutation(training.n)
+    by_target = shuffled[np.argsort(to_host(training.y)[shuffled], kind="stable")]
+    places = ((np.arange(count) + 0.5) * training.n / count).astype(np.intp)
+    return np.sort(by_target[places])
+
+
+def _start_at(known: Projection) -> Starts:
+    """Return the optimum of a submodel as the only start."""
+    return Starts(known.parameters[None, :], known.active[None, :])

@@ -32,7 +32,9 @@ class Compared(NamedTuple):
     """Predictions of single rows compared with the reference's, `(b, u)` each but the value."""
 
     value: Array
-    """E, `(b,)`."""
+    """E, `(b,)`: the sum of `rows`."""
+    rows: Array
+    """What every row contributes to E."""
     by_mean: Array
     """a = dE/dm'."""
     by_variance: Array
@@ -46,5 +48,6 @@ def compared(target: LeaveOneOut | StackedLeaveOneOut, mean: Array, variance: Ar
     ratio = target.variance / variance
     standing = away / variance
     spread = ratio + away * standing
-    value = 0.5 * xp.sum(target.count * (spread - 1.0 - xp.log(ratio)), axis=-1)
-    return Compared(value, target.count * standing, 0.5 * target.count * (1.0 - spread) / variance)
+    rows = 0.5 * target.count * (spread - 1.0 - xp.log(ratio))
+    by_variance = 0.5 * target.count * (1.0 - spread) / variance
+    return Compared(xp.sum(rows, axis=-1), rows, target.count * standing, by_variance)

@@ -18,7 +18,7 @@ from gpproj.search.path import SearchPath
 from gpproj.search.results import CandidateRecord, null_and_full, relative
 from gpproj.search.space import SearchSpace
 from gpproj.search.step import Step, best_candidate, compare_candidates, records_of
-from gpproj.search.strategies import Strategy, comparison
+from gpproj.search.strategies import Strategy, comparison, search_projector
 from gpproj.search.units import Inputs, units_of
 
 
@@ -78,8 +78,10 @@ def backward_search(
         projector = projector_of(reference, options)
         own_clusters = projector.clusters_of(clusters)
         compare = comparison(strategy, projector, removing=True)
-        space = SearchSpace(projector, forced, units, n_jobs)
-        null, full = null_and_full(projector)
+        own = search_projector(options.strategy, projector, reference)
+        null, full = null_and_full(own)
+        own = own.between(null.error, full.error)
+        space = SearchSpace(own, forced, units, n_jobs)
         projections = [full]
         for number in range(1, steps + 1):
             step = Step(space, frozenset(stay), projections[-1], removing=True)
@@ -91,7 +93,7 @@ def backward_search(
                 if one.evaluations:
                     expected_gains[unit] = gain
             best, projection = best_candidate(step, stay, found)
-            projections.append(projector.refine(projection))
+            projections.append(own.refine(projection))
             removed.append(stay.pop(best))
             error = np.array([projections[-1].error])
             left = float(relative(error, null.error, full.error)[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from gpproj.linalg import Host
 from gpproj.projection import Projection
-from gpproj.search.space import Members, ProjectionCache, SearchSpace
+from gpproj.search.space import Members, ProjectionCache, SearchSpace, finish_contenders
 from gpproj.search.step import Compare, Step, grow
 
 
@@ -59,14 +59,26 @@ class Exchanges(ABC):
 
     space: SearchSpace
     cache: ProjectionCache
+    settled: dict[Members, Projection] = field(default_factory=dict, init=False)
+    """Submodels that others start from, and that are not the best of their size."""
 
     @abstractmethod
     def remove_one(self, members: Members) -> list[Members]:
         """Return sets without one of the units, and learn their submodels."""
 
     @abstractmethod
-    def add_one(self, smaller: Members, entering: Sequence[int]) -> list[Members]:
-        """Return sets with one of several units more, and learn their submodels."""
+    def add_one(self, smaller: Members, entering: Sequence[int], best: Members) -> list[Members]:
+        """Return sets with one of several units more that may be better, and learn their submodels.
+
+        Parameters
+        ----------
+        smaller : frozenset of int
+            The set that a unit enters.
+        entering : sequence of int
+            Numbers of the units.
+        best : frozenset of int
+            The set that they compete with.
+        """
 
     def improve(self, best: Members, span: float) -> Members:
         """Return a set of the same size that no exchange tried here makes better.
@@ -87,7 +99,7 @@ class Exchanges(ABC):
             for smaller in self.remove_one(best):
                 (left,) = best - smaller
                 affordable = [one for one in out if units[one].cost <= units[left].cost]
-                found += self.add_one(smaller, affordable)
+                found += self.add_one(smaller, affordable, best)
             better = min(found, key=lambda own: cache[own].error, default=best)
             if cache[better].error > cache[best].error - TOLERANCE * span:
                 break
@@ -118,13 +130,19 @@ class PromisingExchanges(Exchanges):
             errors = known | dict(zip(fits, present, strict=True))
             sets = sorted(sets, key=errors.__getitem__)[:count]
             fits = {own: fits[own] for own in sets if own in fits}
-        for own, end in zip(fits, space.finish(list(fits.values()), list(fits)), strict=True):
+        ends = finish_contenders(space, fits, cache.best_of(members - {min(members)}))
+        others = {own: fit for own, fit in fits.items() if own not in ends}
+        for own, end in ends.items():
             cache.add(own, end)
-        return sorted(sets, key=lambda own: cache[own].error)[: limits.leaving]
+        self.settled.update(zip(others, space.settle(list(others.values())), strict=True))
+        return sorted(sets, key=lambda own: self._known(own).error)[: limits.leaving]
 
-    def add_one(self, smaller: Members, entering: Sequence[int]) -> list[Members]:
+    def _known(self, members: Members) -> Projection:
+        return self.cache[members] if members in self.cache else self.settled[members]
+
+    def add_one(self, smaller: Members, entering: Sequence[int], best: Members) -> list[Members]:
         """Return sets with the units that promise most, the best new one and all that are known."""
-        space, cache, parent = self.space, self.cache, self.cache[smaller]
+        space, cache, parent = self.space, self.cache, self._known(smaller)
         limits = LIMITS[len(smaller) + 1 > SMALL]
         wanted = self._promising(parent, entering)[: limits.entering]
         sets = [smaller | {number} for number in wanted]
@@ -135,12 +153,13 @@ class PromisingExchanges(Exchanges):
         if not new:
             return known
         fits = space.begin(new, (parent,), ITERATIONS, near=True)
-        best = np.argsort(space.projector.errors(fits), kind="stable")[:ARRIVING]
-        arrived = [new[place] for place in best]
-        ends = space.finish([fits[place].keep_best(1) for place in best], arrived, (parent,))
-        for own, end in zip(arrived, ends, strict=True):
+        first = np.argsort(space.projector.errors(fits), kind="stable")[:ARRIVING]
+        arriving = {new[place]: fits[place].keep_best(1) for place in first}
+        smaller_known = (parent,) if smaller in cache else ()
+        ends = finish_contenders(space, arriving, (cache[best],), smaller_known)
+        for own, end in ends.items():
             cache.add(own, end)
-        return known + arrived
+        return known + list(ends)
 
     def _promising(self, parent: Projection, units: Sequence[int]) -> list[int]:
         """Return the units that promise most: by their slopes and by other rankings in turn."""
@@ -167,7 +186,7 @@ class AllExchanges(Exchanges):
             self.cache.add(own, found)
         return sorted(sets, key=lambda own: self.cache[own].error)[: effort.leaving]
 
-    def add_one(self, smaller: Members, entering: Sequence[int]) -> list[Members]:
+    def add_one(self, smaller: Members, entering: Sequence[int], best: Members) -> list[Members]:
         """Return the sets with every unit that were optimised to the end."""
         grow(self.compare, self.cache, Step(self.space, smaller, self.cache[smaller]), entering)
         grown = (smaller | {number} for number in entering)

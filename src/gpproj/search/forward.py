@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ from gpproj.search.path import SearchPath
 from gpproj.search.race import evaluations_expected
 from gpproj.search.row_sample import on_all_rows, rows_to_search
 from gpproj.search.space import SearchSpace
-from gpproj.search.strategies import Strategy
-from gpproj.search.units import Inputs, Unit, prefiltered, steps_of, units_of
+from gpproj.search.strategies import Strategy, search_projector
+from gpproj.search.units import Inputs, prefiltered, steps_of, units_of
 
 PER_PROJECTION = 120
 """Values and gradients of one candidate of an exhaustive step, about."""
@@ -147,7 +147,8 @@ def forward_search(
         reference = reference.on_rows(rows)
     projector = projector_of(reference, options)
     own_clusters = projector.clusters_of(clusters)
-    space = SearchSpace(projector, forced, units, n_jobs)
+    own_projector = search_projector(options.strategy, projector, reference)
+    space = SearchSpace(own_projector, forced, units, n_jobs)
     search = ForwardSearch(reference, space, options)
     saved = None
     if checkpoint is not None:
@@ -158,7 +159,8 @@ def forward_search(
     with display, one_blas_thread(), same_workers(n_jobs):
         if path is None:
             path = search.begin()
-        seconds = _seconds_expected(path, units, steps, options)
+        search.between_ends_of(path)
+        seconds = _seconds_expected(path, search.space, steps, options)
         if seconds > ANNOUNCED:
             display.announce(f"{steps - done} steps, about {time_text(seconds)} of work")
         while len(path.units) < steps:
@@ -168,6 +170,7 @@ def forward_search(
             if saved is not None:
                 saved.write(path)
             display.step(len(path.units), path.order[-1], float(path.relative_errors[-1]))
+        path = replace(path, projector=projector)
         if search_rows is not None:
             path = on_all_rows(path, everything, projector_of(everything, options), n_jobs)
     # Other data are searched as far as these were.
@@ -218,10 +221,10 @@ def _resumed(
 
 
 def _seconds_expected(
-    path: SearchPath, units: Sequence[Unit], steps: int, options: SearchOptions
+    path: SearchPath, space: SearchSpace, steps: int, options: SearchOptions
 ) -> float:
     """Return the time that one worker will take, from one measured evaluation."""
-    seconds = path.projector.seconds(path.projections[-1])
+    seconds, units = space.projector.seconds(path.projections[-1]), space.units
     count = 0
     for taken in range(len(path.units), steps):
         left = len(units) - taken

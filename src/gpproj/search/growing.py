@@ -16,7 +16,7 @@ from gpproj.search.path import SearchPath
 from gpproj.search.race import race
 from gpproj.search.results import Subset, null_and_full
 from gpproj.search.rivals import eliminated, fit_ranked_sets, relevances
-from gpproj.search.space import Members, ProjectionCache, SearchSpace
+from gpproj.search.space import Members, ProjectionCache, SearchSpace, finish_contenders
 from gpproj.search.step import (
     Step,
     best_candidate,
@@ -73,6 +73,11 @@ class ForwardSearch:
             better=(None,),
         )
 
+    def between_ends_of(self, path: SearchPath) -> None:
+        """Tell the projector the errors of the null model and of all inputs."""
+        projector = self.space.projector.between(path.null_error, path.full_error)
+        self.space = replace(self.space, projector=projector)
+
     def step(self, path: SearchPath) -> SearchPath:
         """Return the path after one more step."""
         space, size = self.space, len(path.units) + 1
@@ -124,8 +129,7 @@ class ForwardSearch:
             return self._with_all_tried(path, cache, span)
         promises = _promises(path, self.space)
         fit_ranked_sets(self.space, cache, self._relevances(), size, path.projections[0])
-        if size in self._elimination():
-            cache.add(*self._elimination()[size])
+        self._finish_eliminated(cache, size)
         self._follow(path, cache, promises)
         (best,) = self._best(path, cache, size)
         exchanges = PromisingExchanges(self.space, cache, [promises, *self._relevances()])
@@ -173,6 +177,16 @@ class ForwardSearch:
             self._rankings = relevances(self.reference, self.space)
         return self._rankings
 
+    def _finish_eliminated(self, cache: ProjectionCache, size: int) -> None:
+        """Learn the set of a size that the quick elimination has left."""
+        members, settled = self._elimination().get(size, (frozenset(), None))
+        if settled is None or members in cache:
+            return
+        fits = self.space.begin([members], (settled,), 0, near=True)
+        begun = dict(zip([members], [fit.keep_best(1) for fit in fits], strict=True))
+        for own, end in finish_contenders(self.space, begun, cache.best_of(members)).items():
+            cache.add(own, end)
+
     def _elimination(self) -> dict[int, tuple[Members, Projection]]:
         if self._eliminated is None:
             full = self._full or null_and_full(self.space.projector)[1]
@@ -189,7 +203,9 @@ class ForwardSearch:
         slopes = space.slopes(before.projection)
         orders = [left[np.argsort(slopes[left])], left[np.argsort(-promises[left])]]
         wanted = list(dict.fromkeys(np.stack(orders, axis=1).ravel().tolist()))[:FOLLOWED]
-        step = Step(space, base, before.projection, float(path.relative_errors[-1]))
+        (best,) = self._best(path, cache, len(path.units))
+        relative_error = float(path.relative_errors[-1])
+        step = Step(space, base, before.projection, relative_error, rivals=(cache[best],))
         keep(cache, step, wanted, race(step, wanted, np.full(len(wanted), np.inf)))
 
     def _floated(self, path: SearchPath, cache: ProjectionCache, promises: Host) -> SearchPath:

@@ -140,6 +140,10 @@ def race(step: Step, candidates: Sequence[int], expected_gains: Host) -> list[Ca
         fits = [fits[place].keep_best(FIRST_LANES if first else LANES) for place in best]
         if iterations:
             fits = space.advance(fits, iterations)
+    if len(set(costs[running].tolist())) == 1:  # else the lowest error need not be the best
+        left = space.contenders(fits, step.rivals)
+        running = running[[fit is not None for fit in left]]
+        fits = [fit for fit in left if fit is not None]
     sets = [step.members(candidates[place]) for place in running]
     for place, end in zip(running, space.finish(fits, sets, step.smaller), strict=True):
         found[place] = Candidate(end.error, end.evaluations, end)

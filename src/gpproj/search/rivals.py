@@ -11,9 +11,9 @@ from typing import cast
 import numpy as np
 
 from gpproj.linalg import Host
-from gpproj.projection import ProcessProjector, Projection
+from gpproj.projection import CandidateFit, ProcessProjector, Projection
 from gpproj.reference import Reference
-from gpproj.search.space import Members, ProjectionCache, SearchSpace
+from gpproj.search.space import Members, ProjectionCache, SearchSpace, finish_contenders
 from gpproj.sensitivity import relevance
 
 METHODS = ("ard", "kl", "permutation")
@@ -66,7 +66,10 @@ def fit_ranked_sets(
     orders = (np.argsort(-ranking, kind="stable")[:size] for ranking in rankings)
     for own in dict.fromkeys(frozenset(order.tolist()) for order in orders):
         if own not in cache and space.varying_inputs(own).any():
-            cache.add(own, fit_set(space, cache, own, null))
+            fit, known = _begun(space, cache, own, null)
+            rivals = cache.best_of(own)
+            for found, end in finish_contenders(space, {own: fit}, rivals, known).items():
+                cache.add(found, end)
 
 
 def fit_set(
@@ -81,11 +84,19 @@ def fit_set(
     null : Projection
         The submodel before the first step, for where no neighbour is known.
     """
+    fit, known = _begun(space, cache, members, null)
+    return space.finish([fit], [members], known)[0]
+
+
+def _begun(
+    space: SearchSpace, cache: ProjectionCache, members: Members, null: Projection
+) -> tuple[CandidateFit, list[Projection]]:
+    """Return the fit of a set after a few iterations, and the submodel that it started from."""
     smaller = [members - {number} for number in sorted(members)]
     known = [cache[own] for own in smaller if own in cache] or [null]
     known = [min(known, key=lambda one: one.value)]
-    fits = space.begin([members], known, WARM)
-    return space.finish([fit.keep_best(LANES) for fit in fits], [members], known)[0]
+    (fit,) = space.begin([members], known, WARM)
+    return fit.keep_best(LANES), known
 
 
 def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members, Projection]]:
@@ -103,7 +114,8 @@ def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members,
     Returns
     -------
     dict of int to (frozenset of int, Projection)
-        The set that was left at each size; large sizes are passed over.
+        The set that was left at each size, and a submodel to start from; large sizes are passed
+        over.
     """
     left, known = frozenset(range(len(space.units))), full
     found: dict[int, tuple[Members, Projection]] = {}
@@ -118,6 +130,6 @@ def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members,
         numbers = np.array(list(sets))[np.argsort(losses, kind="stable")[:drop]]
         left = left.difference(numbers.tolist())
         (fit,) = space.begin([left], [known], WARM, near=True)
-        known = space.finish([fit.keep_best(LANES)], [left])[0]
-        found[len(left)] = left, known
+        (known,) = space.settle([fit.keep_best(LANES)])
+        found[len(left)] = left, known._replace(inputs=space.inputs(left))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -91,6 +91,16 @@ class SearchSpace:
         masks = [self.inputs(own) for own in sets]
         return run_in_batches(self.projector.project, masks, self.n_jobs, alike=False)
 
+    def contenders(
+        self, fits: Sequence[CandidateFit], known: Sequence[Projection] = ()
+    ) -> list[CandidateFit | None]:
+        """Return the fits that may be better than what is known, and None for the others."""
+        return self.projector.contenders(fits, known)
+
+    def settle(self, fits: Sequence[CandidateFit]) -> list[Projection]:
+        """Return submodels that are good enough for others to start from."""
+        return run_in_batches(self.projector.settle, fits, self.n_jobs, alike=False)
+
     def finish(
         self,
         fits: Sequence[CandidateFit],
@@ -105,6 +115,19 @@ class SearchSpace:
         ]
 
 
+def finish_contenders(
+    space: SearchSpace,
+    fits: Mapping[Members, CandidateFit],
+    known: Sequence[Projection] = (),
+    smaller: Sequence[Projection] = (),
+) -> dict[Members, Projection]:
+    """Run those fits to convergence that may be better than each other and than what is known."""
+    left = space.contenders(list(fits.values()), known)
+    going = {own: fit for own, fit in zip(fits, left, strict=True) if fit is not None}
+    ends = space.finish(list(going.values()), list(going), smaller)
+    return dict(zip(going, ends, strict=True))
+
+
 class ProjectionCache(dict[Members, Projection]):
     """The submodels that a search has learned to the end, the best of each set."""
 
@@ -113,6 +136,11 @@ class ProjectionCache(dict[Members, Projection]):
         if members not in self or found.value < self[members].value:
             self[members] = found
         return self[members]
+
+    def best_of(self, members: Members) -> list[Projection]:
+        """Return the best submodel that is known of the size of a set, in a list."""
+        known = [self[own] for own in self.of_size(len(members))]
+        return [min(known, key=lambda one: one.error)] if known else []
 
     def of_size(self, size: int) -> list[Members]:
         """Return the sets of some size."""

@@ -28,6 +28,8 @@ class Step(NamedTuple):
     """The relative error that is left to explain."""
     removing: bool = False
     """Whether units leave (a backward search) rather than enter."""
+    rivals: tuple[Projection, ...] = ()
+    """Submodels of the same size that are known: what is worse than them need not be finished."""
 
     def members(self, unit: int) -> Members:
         """Return the set that a unit makes by entering or leaving."""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from gpproj.projection import Projector
+from gpproj.projection import Projector, staged
+from gpproj.reference import Reference
 from gpproj.search.race import race
 from gpproj.search.step import Compare, exhaust
 
 Strategy: TypeAlias = Literal["race", "exhaustive"]
 
 STRATEGIES: dict[str, Compare] = {"race": race, "exhaustive": exhaust}
+
+
+def search_projector(strategy: Strategy, projector: Projector, reference: Reference) -> Projector:
+    """Return the projector that a search goes by: a race decides on few rows where there are many.
+
+    An exhaustive search learns every candidate on all rows, as in the paper.
+    """
+    return staged(projector, reference) if strategy == "race" else projector
 
 
 def comparison(strategy: Strategy, projector: Projector, *, removing: bool = False) -> Compare:
