@@ -21,7 +21,7 @@ from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projections import Figures, Projection, mask_of
 from gpproj.projection.protocol import CandidateFit, Effort, Projector
-from gpproj.projection.staged import StagedProjector, staged
+from gpproj.projection.stages import StagedProjector, staged
 from gpproj.projection.submodel import GaussianProcessSubmodel, Submodel
 
 __all__ = [

@@ -172,9 +172,15 @@ class ProcessProjector(Solver):
         many = int(mask.sum()) > SMALL
         return few_starts(self.family, mask) if many else self.every_start(mask)
 
-    def between(self, null_error: float, full_error: float) -> ProcessProjector:
+    def between(self, null: Projection, full: Projection) -> ProcessProjector:
         """Return a projector that knows the ends of its errors, which this one has no use for."""
         return self
+
+    def again(self, known: Projection) -> Projection:
+        """Return the optimum on these rows next to one that was learned on others."""
+        own = self if self.in_family(known) else self.without_inputs
+        start = Starts(known.parameters[None, :], known.active[None, :])
+        return own.projections(own.climbed(own.first.begin_at([start])))[0]
 
     def entry_slopes(self, known: Projection) -> Host:
         """Return the slope of the objective in the relevance of every input, in units of the data.

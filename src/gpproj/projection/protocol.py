@@ -166,8 +166,8 @@ class Projector(Protocol):
         """Return a projection with all divergences that a summary shows."""
         return projection
 
-    def between(self, null_error: float, full_error: float) -> Projector:
-        """Return the projector, told the errors of the null model and of all inputs."""
+    def between(self, null: Projection, full: Projection) -> Projector:
+        """Return the projector, told the null model and the submodel on all inputs."""
         return self
 
     def seconds(self, found: Projection) -> float:

@@ -80,7 +80,7 @@ def backward_search(
         compare = comparison(strategy, projector, removing=True)
         own = search_projector(options.strategy, projector, reference)
         null, full = null_and_full(own)
-        own = own.between(null.error, full.error)
+        own = own.between(null, full)
         space = SearchSpace(own, forced, units, n_jobs)
         projections = [full]
         for number in range(1, steps + 1):

@@ -159,7 +159,6 @@ def forward_search(
     with display, one_blas_thread(), same_workers(n_jobs):
         if path is None:
             path = search.begin()
-        search.between_ends_of(path)
         seconds = _seconds_expected(path, search.space, steps, options)
         if seconds > ANNOUNCED:
             display.announce(f"{steps - done} steps, about {time_text(seconds)} of work")

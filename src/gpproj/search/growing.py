@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -50,17 +51,25 @@ class ForwardSearch:
     """
 
     def __init__(self, reference: Reference, space: SearchSpace, options: SearchOptions) -> None:
-        self.reference, self.space, self.options = reference, space, options
+        self.reference, self._whole, self.options = reference, space, options
         self._compare = comparison(options.strategy, space.projector)
         self._is_quick = space.projector.effort is not None
         self._rankings: list[Host] | None = None
-        self._full: Projection | None = None
         self._eliminated: dict[int, tuple[Members, Projection]] | None = None
+
+    @cached_property
+    def ends(self) -> tuple[Projection, Projection]:
+        """The null model, and the submodel on all inputs."""
+        return null_and_full(self._whole.projector)
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The sets of inputs, and a projector that knows the ends of its errors."""
+        return replace(self._whole, projector=self._whole.projector.between(*self.ends))
 
     def begin(self) -> SearchPath:
         """Return the path before its first step."""
-        projector, always = self.space.projector, self.space.always
-        null, self._full = null_and_full(projector)
+        (null, full), projector, always = self.ends, self.space.projector, self.space.always
         first = projector.project([self.space.inputs(())], [null])[0] if always else null
         return SearchPath(
             reference=self.reference,
@@ -68,15 +77,10 @@ class ForwardSearch:
             units=(),
             projections=(projector.with_figures(first),),
             null_error=null.error,
-            full_error=self._full.error,
+            full_error=full.error,
             always=always,
             better=(None,),
         )
-
-    def between_ends_of(self, path: SearchPath) -> None:
-        """Tell the projector the errors of the null model and of all inputs."""
-        projector = self.space.projector.between(path.null_error, path.full_error)
-        self.space = replace(self.space, projector=projector)
 
     def step(self, path: SearchPath) -> SearchPath:
         """Return the path after one more step."""
@@ -189,8 +193,7 @@ class ForwardSearch:
 
     def _elimination(self) -> dict[int, tuple[Members, Projection]]:
         if self._eliminated is None:
-            full = self._full or null_and_full(self.space.projector)[1]
-            self._eliminated = eliminated(self.space, full)
+            self._eliminated = eliminated(self.space, self.ends[1])
         return self._eliminated
 
     def _follow(self, path: SearchPath, cache: ProjectionCache, promises: Host) -> None:

@@ -84,19 +84,21 @@ class StagedProjector(ProcessProjector):
         own = super().without_inputs
         return replace(self, family=own.family, few=self.few.without_inputs)
 
-    def between(self, null_error: float, full_error: float) -> StagedProjector:
+    def between(self, null: Projection, full: Projection) -> StagedProjector:
         """Return the projector whose `errors` are on the scale of those on all rows.
 
         Parameters
         ----------
-        null_error, full_error : float
-            Errors of the null model and of the submodel on all inputs.
+        null, full : Projection
+            The null model, and the submodel on all inputs.
         """
-        everything = np.ones(self.d, dtype=bool)
-        null = self.few.null()
-        few_ends = null.error, self.few.project([everything], [null])[0].error
-        few = self.few.between(*few_ends)
-        return replace(self, few=few, ends=(null_error, full_error), few_ends=few_ends)
+        few_null, few_full = (self.few.again(one) for one in (null, full))
+        return replace(
+            self,
+            few=self.few.between(few_null, few_full),
+            ends=(null.error, full.error),
+            few_ends=(few_null.error, few_full.error),
+        )
 
     # From few rows to all ----------------------------------------------------------------------
 
