@@ -28,6 +28,7 @@ from gpproj.inference.problem import (
     Problem,
     Sites,
 )
+from gpproj.inference.selection import greedy
 from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import Host, like
 
@@ -47,6 +48,7 @@ __all__ = [
     "Sparse",
     "approximate_with",
     "conditioned",
+    "greedy",
     "groups_left_out_of_moments",
     "leave_one_out",
     "left_out",

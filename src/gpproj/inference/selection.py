@@ -93,7 +93,9 @@ def completed(rows: NDArray[np.intp], wanted: int, count: int, n: int) -> NDArra
     return np.concatenate([rows, others[spread]])
 
 
-def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+def greedy(
+    kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int, enough: float | None = None
+) -> NDArray[np.intp]:
     """Return rows, each the one where those before it leave most variance.
 
     These are the pivots of a pivoted Cholesky factor of the covariance: O(n m^2). Fewer rows than
@@ -105,6 +107,8 @@ def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDAr
     X : array `(n, d)`
     mask : bool array `(d,)`
     count : int
+    enough : float, optional
+        The variance that they may leave; next to nothing when left out.
 
     Examples
     --------
@@ -116,7 +120,7 @@ def greedy(kernel: Kernel, X: Host, mask: NDArray[np.bool_], count: int) -> NDAr
     n, d = X.shape
     theta, mask = kernel.log_parameters(d)[None, :], mask[None, :]
     left = np.array(kernel.diagonal(theta, X, mask)[0])
-    enough = ENOUGH * float(left.max())
+    enough = ENOUGH * float(left.max()) if enough is None else enough
     factor = np.zeros((count, n))
     rows: list[int] = []
     while len(rows) < count:

@@ -120,6 +120,10 @@ class State:
         """Return the state with what its lanes remember of a similar objective."""
         return replace(self, memory=memory)
 
+    def with_values(self, value: Floats) -> State:
+        """Return the state with other values at its points, of an objective that is about equal."""
+        return replace(self, value=value)
+
     def take(self, rows: Integers) -> State:
         """Return a copy of the given rows."""
         return replace(

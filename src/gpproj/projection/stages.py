@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
+from gpproj.inference import Inducing, greedy
 from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.projection.multistart import Lane, MultiStartFit, are_apart
 from gpproj.projection.process_projector import ProcessProjector
@@ -45,6 +46,18 @@ STAGES = ((300, 200), (1400, 600))
 
 CONTENDERS = 3
 """Candidates that are learned on all rows at most, where few rows cannot tell them apart."""
+
+LOW_RANK = 1000
+"""Rows from which on submodels of low rank are learned through pivots."""
+
+RANK = 0.2
+"""Pivots over rows at most: with more of them an evaluation is not much cheaper."""
+
+RESIDUAL = 1e-4
+"""Variance that pivots may leave at a row, over the extra variance and that of the noise."""
+
+NEGLIGIBLE = 1e-4
+"""Relative error of the objective through pivots that needs no repair."""
 
 ON_ALL = 0.08
 """Share of the evaluations of a search that are on all rows, about."""
@@ -112,10 +125,54 @@ class StagedProjector(ProcessProjector):
     def climbed(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
         """Run fits to their optima, from one stage to the next until that of all rows."""
         below = [fit for fit in fits if fit.rows != self.rows]
-        risen = iter(self._continued(self.few.climbed(below)))
-        return self.run(
-            MAX_ITERATIONS, [fit if fit.rows == self.rows else next(risen) for fit in fits]
+        risen = iter([self._risen(fit) for fit in self.few.climbed(below)])
+        return [
+            next(risen) if fit.rows != self.rows else self.run(MAX_ITERATIONS, [fit])[0]
+            for fit in fits
+        ]
+
+    def _risen(self, fit: MultiStartFit) -> MultiStartFit:
+        """Run a fit from its optimum on few rows to that on these.
+
+        Submodels of few inputs have covariances of low rank, and learn through pivots of them: what
+        they come to is evaluated as it is, and optimised further if the pivots were too few.
+        """
+        rank = self._low_rank_target(fit) if self.rows >= LOW_RANK else None
+        own = self if rank is None else replace(self, target=rank)
+        (end,) = own.run(MAX_ITERATIONS, own._continued([fit]))
+        if rank is None:
+            return end
+        loss, lanes = self._together([end])
+        parameters = np.concatenate([lane.state.x for lane in lanes])
+        values = self._evaluator.figures(loss, self.criterion, parameters)
+        values = values - loss.divergences(parameters, np.zeros(len(lanes)))
+        away = np.abs(values - [lane.value for lane in lanes])
+        moved = tuple(
+            lane._replace(state=lane.state.with_values(values[[place]]))
+            for place, lane in enumerate(lanes)
         )
+        if np.all(away <= NEGLIGIBLE * np.maximum(1.0, np.abs(values))):
+            return end._replace(lanes=moved)
+        return self.run(MAX_ITERATIONS, self._continued([fit._replace(lanes=end.lanes)]))[0]
+
+    def _low_rank_target(self, fit: MultiStartFit) -> Target | None:
+        """Return a target with pivots of the submodel's covariance, None if the rank is high."""
+        target, best, kernel = self._target, fit.best, self.family.kernel
+        left_out = target.left_out
+        assert left_out is not None  # every reference predicts its own rows
+        if left_out.inducing is not None or left_out.blocks is not None:
+            return None
+        theta = best.state.x[0]
+        kernel = kernel.with_log_parameters(theta[:-1], self.d)
+        X = to_host(left_out.X)
+        tau = float(np.median(to_host(left_out.site_precision)))
+        enough = RESIDUAL * (np.exp(theta[-1]) + 1.0 / tau)
+        most = int(RANK * len(X))
+        rows = greedy(kernel, X, best.active, most + 1, enough)
+        if len(rows) > most:
+            return None
+        points = Inducing(X[rows], "fitc", "greedy", True, kernel, X)
+        return replace(target, left_out=replace(left_out, inducing=points))
 
     def _continued(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
         """Begin fits on these rows where they ended on few, with the curvature found there."""

@@ -56,10 +56,13 @@ def default_starts(posterior: LogPosterior) -> Host:
 def starts_by_input(posterior: LogPosterior) -> Host:
     """Return starts with a fast effect of a single input, the most promising few, `(s, p)`.
 
+    A prior that expects most inputs to be useless is not asked which they are.
+
     From smooth functions on the scale of all inputs an optimiser does not find one input that acts
     fast: so each of them in turn has a short length-scale, the others long ones. They compete on
     some of the rows.
     """
+    posterior = replace(posterior, prior="weak") if posterior.is_sparse else posterior
     problem, units, root = posterior.problem, posterior.units, _root(posterior)
     kinds = parameter_units(problem.kernel, units)
     owners = [parameter.input for parameter in problem.kernel.parameters(len(units.inputs))]

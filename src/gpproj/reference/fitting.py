@@ -14,7 +14,7 @@ from gpproj.inference import NUGGET, Sparse, log_evidence, plan_of
 from gpproj.kernels import Constant, Kernel, Matern52, SquaredExponential
 from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host, one_blas_thread
-from gpproj.optimise import Outcome
+from gpproj.optimise import Outcome, State
 from gpproj.priors import PriorLike, parameter_units, scales
 from gpproj.recipes import Result, remembered
 from gpproj.reference.checking import ReferenceWarning
@@ -26,7 +26,7 @@ from gpproj.reference.conditioning import (
     training_for,
 )
 from gpproj.reference.draws import Draws
-from gpproj.reference.fit_starts import first_starts, pruned_starts
+from gpproj.reference.fit_starts import first_starts, pruned_starts, starts_by_input
 from gpproj.reference.fit_through_points import optimised
 from gpproj.reference.log_posterior import LogPosterior
 from gpproj.reference.modes import draws_around, modes_of
@@ -35,8 +35,17 @@ from gpproj.reference.process import GaussianProcessReference
 KERNELS = (Constant() + SquaredExponential(), Constant() + Matern52())
 """Structures that compete where the user gives none."""
 
-COMPARED = 500
-"""Rows on which they compete at most."""
+COMPARED = 300
+"""Rows on which they compete at most, and so do all starts."""
+
+UNDECIDED = 5.0
+"""Nats of log evidence on these rows that do not decide between structures: all rows do."""
+
+FOLLOWED = 3
+"""Modes on these rows that are followed to all of them."""
+
+CHECKED = 1000
+"""Rows on which they are checked on the way."""
 
 DRAWS = 16
 """Draws of the hyperparameters, where the user gives no number."""
@@ -171,8 +180,8 @@ def best_of(
 ) -> tuple[LogPosterior, Outcome]:
     """Maximise the posterior of the structure that has the highest evidence.
 
-    Where rows are many, starts and structures compete on some of them, and only the best optima of
-    the best structure see all.
+    Where rows are many, starts and structures compete on some of them, and only the best modes of
+    the best structure see all; of both, if their evidence is about the same.
 
     Parameters
     ----------
@@ -187,33 +196,57 @@ def best_of(
     few = [posterior.on_some_rows(COMPARED) for posterior in posteriors]
     starts = first_starts(few[0], training, kernel)
     ends = [_on_few_rows(posterior, starts) for posterior in few]
-    best = 0
-    if len(few) > 1:  # with all inputs in: masses of fewer length-scales are no rivals
-        best = int(np.argmax([_log_evidence(*pair) for pair in zip(few, ends, strict=True)]))
-    found, optimum = without_useless_inputs(few[best], ends[best])
-    if sparse is None and training.n <= COMPARED:
-        return found, optimum
+    # With all inputs in: masses of fewer length-scales are no rivals.
+    masses = [_log_evidence(*pair) for pair in zip(few, ends, strict=True)] if len(few) > 1 else [0]
+    best = int(np.argmax(masses))
+    near = np.flatnonzero(np.max(masses) - np.array(masses) < UNDECIDED)
+    if len(near) > 1 and sparse is None and training.n > COMPARED:
+        masses = [
+            _log_evidence(posteriors[k], _on_all_rows(posteriors[k], few[k], ends[k]))
+            for k in near.tolist()
+        ]
+        best = int(near[int(np.argmax(masses))])
+    found, optima = without_useless_inputs(few[best], ends[best])
     whole = posteriors[best].with_problem(mask=found.problem.mask)
-    return optimised(whole, training, optimum.x, sparse)
+    if sparse is not None:
+        return optimised(whole, training, optima.x, sparse)
+    if training.n > COMPARED:
+        found, optima = whole, _on_all_rows(whole, found, optima)
+    return found, optima.outcome()
 
 
-def _on_few_rows(posterior: LogPosterior, starts: Host) -> Outcome:
-    optimum = posterior.maximise(starts)
+def _on_few_rows(posterior: LogPosterior, starts: Host) -> State:
+    optima = posterior.ascended(starts)
     if not posterior.is_sparse:
-        return optimum
-    best = optimum.x[int(np.argmin(optimum.value))]
-    return posterior.maximise(np.vstack([optimum.x, pruned_starts(posterior, best)]))
+        return optima
+    best = optima.x[int(np.argmin(optima.value))]
+    return posterior.ascended(np.vstack([optima.x, pruned_starts(posterior, best)]))
 
 
-def _log_evidence(posterior: LogPosterior, optimum: Outcome) -> float:
+def _on_all_rows(posterior: LogPosterior, few: LogPosterior, optima: State) -> State:
+    """Follow the different modes on few rows to all of them.
+
+    On the way they are checked: an input that acts fast may not show on few rows.
+    """
+    n = posterior.problem.y.shape[0]
+    checked = few.problem.y.shape[0] >= CHECKED
+    if n >= 1.5 * CHECKED and not checked:
+        middle = posterior.on_some_rows(CHECKED)
+        return _on_all_rows(posterior, middle, _on_all_rows(middle, few, optima))
+    modes = modes_of(few, optima)[:FOLLOWED]
+    lanes = [int(np.argmax((optima.x == mode.parameters).all(axis=1))) for mode in modes]
+    others = np.empty((0, optima.x.shape[1])) if checked else starts_by_input(posterior)
+    factor = n / few.problem.y.shape[0]
+    return posterior.continued(optima.take(np.array(lanes, dtype=np.intp)), factor, others)
+
+
+def _log_evidence(posterior: LogPosterior, optima: State) -> float:
     """Return the log of the posterior mass around all modes, minus infinity if there are none."""
-    masses = [mode.log_mass for mode in modes_of(posterior, optimum)]
+    masses = [mode.log_mass for mode in modes_of(posterior, optima)]
     return float(np.logaddexp.reduce(masses)) if masses else -np.inf
 
 
-def without_useless_inputs(
-    posterior: LogPosterior, optimum: Outcome
-) -> tuple[LogPosterior, Outcome]:
+def without_useless_inputs(posterior: LogPosterior, optimum: State) -> tuple[LogPosterior, State]:
     """Leave inputs out whose length-scales the data push to their limit, where that is better.
 
     With a large signal variance an input still acts at the largest length-scale that is allowed.
@@ -242,7 +275,7 @@ def without_useless_inputs(
     if not useless or len(useless) == int(mask.sum()):
         return posterior, optimum
     smaller, start = without(useless)
-    end = smaller.maximise(start[None, :])
+    end = smaller.ascended(start[None, :])
     # The prior of the inputs that are off is no part of the smaller problem's prior.
     if _loss(smaller, end.x[0], mask) >= now:
         return posterior, optimum

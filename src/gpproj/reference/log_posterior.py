@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpproj.data import taken
 from gpproj.inference import Evidence, Problem, Sites, log_evidence
 from gpproj.linalg import Host
-from gpproj.optimise import Outcome, advance, begin
+from gpproj.optimise import Outcome, State, advance, begin, concatenate_states
 from gpproj.priors import (
     OBSERVATION_LIMITS,
     Bounds,
@@ -33,6 +33,16 @@ KEPT = 3
 """Starts that are optimised to convergence."""
 
 MAX_ITERATIONS = 1000
+
+MEMORY = 40
+"""Pairs that the optimiser remembers. Length-scales of useless inputs are hardly curved: with ten
+pairs it takes half as many evaluations more."""
+
+LOOSE = 1e-7
+"""Relative change of the density that counts as none on many rows."""
+
+FEW_ITERATIONS, NEAR = 8, 5.0
+"""Iterations after which a start must be about as good as the maxima that are known, in nats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +121,43 @@ class LogPosterior:
 
     def maximise(self, starts: Host) -> Outcome:
         """Maximise the density from several starts; the best of them go on to convergence."""
+        return self.ascended(starts).outcome()
+
+    def ascended(self, starts: Host) -> State:
+        """Return the state of the optimiser where it has maximised the density."""
         loss = self.loss()
-        state = advance(loss, begin(loss, starts, *self.bounds), WARM_UP)
+        state = advance(loss, begin(loss, starts, *self.bounds, memory=MEMORY), WARM_UP)
         value, noise = state.outcome().value, state.x[:, -1]
         kept = np.argsort(value, kind="stable")[:KEPT]
         if self._last_names:
             # That the data are mostly noise is a mode too, often of less height but more mass.
             noisiest = np.argmax(np.where(np.isfinite(value), noise, -np.inf))
             kept = np.unique(np.append(kept, noisiest))
-        return advance(loss, state.keep(kept), MAX_ITERATIONS).outcome()
+        return advance(loss, state.keep(kept), MAX_ITERATIONS)
+
+    def continued(self, fewer: State, factor: float, others: Host) -> State:
+        """Return the state of the optimiser where it has gone on from maxima on fewer rows.
+
+        Parameters
+        ----------
+        fewer : State
+            The maxima on fewer rows, with the curvature found there.
+        factor : float
+            How many times as many rows there are.
+        others : array `(s, p)`
+            More starts. Those go on that are about as good after a few iterations: what many rows
+            show need not be there on few of them.
+        """
+        loss = self.loss()
+        state = begin(loss, fewer.x, *self.bounds, value_tolerance=LOOSE, memory=MEMORY)
+        state = advance(loss, state.with_memory(fewer.memory.scaled(factor)), MAX_ITERATIONS)
+        if not len(others):
+            return state
+        check = begin(loss, others, *self.bounds, value_tolerance=LOOSE, memory=MEMORY)
+        check = advance(loss, check, FEW_ITERATIONS)
+        good = np.flatnonzero(check.value < np.min(state.value) + NEAR)
+        check = advance(loss, check.take(good), MAX_ITERATIONS)
+        return concatenate_states([state, check])
 
     def with_problem(self, **changes: Any) -> LogPosterior:
         """Return the posterior of a problem that is changed in some fields."""

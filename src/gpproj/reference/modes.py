@@ -22,7 +22,7 @@ from scipy.special import ndtri
 
 from gpproj.inference import Evidence
 from gpproj.linalg import Host
-from gpproj.optimise import Outcome
+from gpproj.optimise import Outcome, State
 from gpproj.priors import Bounds
 from gpproj.reference.draws import Draws
 from gpproj.reference.log_posterior import LogPosterior
@@ -56,13 +56,13 @@ class Mode(NamedTuple):
     """Log of the posterior mass around it, up to a constant."""
 
 
-def modes_of(posterior: LogPosterior, optimum: Outcome) -> list[Mode]:
+def modes_of(posterior: LogPosterior, optimum: Outcome | State) -> list[Mode]:
     """Return the distinct modes that an optimisation has found, those of largest mass first.
 
     Parameters
     ----------
     posterior : LogPosterior
-    optimum : Outcome
+    optimum : Outcome or State
         How its maximisation has ended from each start.
     """
     density, free, box = posterior.density(), _free(posterior), posterior.bounds
