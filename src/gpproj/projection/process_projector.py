@@ -27,6 +27,9 @@ from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
 from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
 
+NOTHING = 1e-6
+"""Change of the value on all inputs, over the null model's, that counts as none."""
+
 SMALL = 5
 """Inputs of a submodel up to which a candidate is refined from every start."""
 
@@ -115,6 +118,19 @@ class ProcessProjector(Solver):
         projector = self.without_inputs
         return projector.solve([usual_starts(projector.family, empty)])[0]
 
+    def full(self, null: Projection) -> Projection:
+        """Return the submodel on all inputs, which is no worse than the null model.
+
+        Its value is next to nothing, and known well enough where that is small beside the null
+        model's: errors are seen between the two.
+        """
+        tolerance = max(self.tolerance, NOTHING * abs(null.value))
+        return self.with_tolerance(tolerance).project([np.ones(self.d, dtype=bool)], [null])[0]
+
+    def with_tolerance(self, tolerance: float) -> ProcessProjector:
+        """Return the same projector with another tolerance."""
+        return replace(self, tolerance=tolerance)
+
     def project(
         self,
         sets: Sequence[NDArray[np.bool_]],
@@ -149,7 +165,7 @@ class ProcessProjector(Solver):
     @cached_property
     def loose(self) -> ProcessProjector:
         """The same projector with the tolerance of candidates, which are only compared."""
-        return replace(self, tolerance=LOOSE)
+        return self.with_tolerance(LOOSE)
 
     def refine(self, found: Projection) -> Projection:
         """Return a submodel that was learned as a candidate, learned from other starts besides.

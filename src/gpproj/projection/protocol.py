@@ -80,6 +80,10 @@ class Projector(Protocol):
     def null(self) -> Projection:
         """Return the null model."""
 
+    def full(self, null: Projection) -> Projection:
+        """Return the submodel on all inputs, which is no worse than the null model."""
+        return self.project([np.ones(self.d, dtype=bool)], [null])[0]
+
     def project(
         self,
         sets: Sequence[NDArray[np.bool_]],

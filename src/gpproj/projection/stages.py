@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from gpproj.data import TrainingSet
 from gpproj.inference import Inducing, greedy
 from gpproj.linalg import Host, is_numpy, to_host
+from gpproj.projection.loss import LOOSE
 from gpproj.projection.multistart import Lane, MultiStartFit, are_apart
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projections import Projection
@@ -86,10 +87,14 @@ class StagedProjector(ProcessProjector):
         """The projector of the fewest rows."""
         return self.few.first
 
+    def with_tolerance(self, tolerance: float) -> StagedProjector:
+        """Return the same projector with another tolerance, at every stage."""
+        return replace(self, tolerance=tolerance, few=self.few.with_tolerance(tolerance))
+
     @cached_property
     def loose(self) -> StagedProjector:
-        """The same projector with the tolerance of candidates, at every stage."""
-        return replace(self, tolerance=super().loose.tolerance, few=self.few.loose)
+        """The same projector with the tolerance of candidates, which are only compared."""
+        return self.with_tolerance(LOOSE)
 
     @cached_property
     def without_inputs(self) -> StagedProjector:

@@ -61,6 +61,5 @@ def relative(errors: Host, null: float, full: float) -> Host:
 
 def null_and_full(projector: Projector) -> tuple[Projection, Projection]:
     """Return the null model and the submodel on all inputs: the ends of relative errors."""
-    everything = np.ones(projector.d, dtype=bool)
     null = projector.null()
-    return null, projector.project([everything], [null])[0]
+    return null, projector.full(null)
