@@ -218,18 +218,18 @@ class ProcessProjector(Solver):
 
     def with_figures(self, projection: Projection) -> Projection:
         """Return a projection with all of its divergences."""
+        if projection.figures is not None:
+            return projection
         at = projection.kernel, projection.parameters[None], projection.active[None]
         posterior = OBJECTIVES["projection"].value(self._target, *at).value
         figures = {
-            name: one(self._target, *at)
+            name: float(one(self._target, *at)[0])
             for name, one in CRITERIA.items()
-            if name in Figures._fields
+            if name in Figures._fields and name != self.criterion.name
         }
+        figures[self.criterion.name] = projection.error
         return projection._replace(
-            figures=Figures(
-                posterior_kl=0.5 * float(posterior[0]),
-                **{name: float(value[0]) for name, value in figures.items()},
-            )
+            figures=Figures(posterior_kl=0.5 * float(posterior[0]), **figures)
         )
 
     @property

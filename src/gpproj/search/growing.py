@@ -33,6 +33,9 @@ from gpproj.search.units import no_dearer
 SETTLED = 1e-2
 """Relative error below which no other set of the size is looked for: nothing is left to win."""
 
+RANKED = 600
+"""Rows that other measures of relevance see at most."""
+
 FOLLOWED = 8
 """Units that are tried beside the best set, where it is not the one of the path."""
 
@@ -178,7 +181,10 @@ class ForwardSearch:
 
     def _relevances(self) -> list[Host]:
         if self._rankings is None:
-            self._rankings = relevances(self.reference, self.space)
+            n, own = self.reference.training.n, self.reference
+            if n > RANKED:  # they are hints, and take the cube of the rows
+                own = own.on_rows(np.linspace(0, n - 1, RANKED).astype(np.intp))
+            self._rankings = relevances(own, self.space)
         return self._rankings
 
     def _finish_eliminated(self, cache: ProjectionCache, size: int) -> None:
