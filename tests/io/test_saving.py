@@ -575,9 +575,7 @@ def test_validations_by_leaving_one_out_come_back(ref, path, kept, same, tmp_pat
 def test_what_a_validation_of_draws_has_weighed_comes_back(drawn, kept, same):
     pytest.importorskip("arviz")
     path = gpproj.project_path(drawn, ["a"])
-    cv = quiet(gpproj.validate)(
-        drawn, path, method="loo", points=3, random_state=0, progress=False
-    )
+    cv = quiet(gpproj.validate)(drawn, path, method="loo", points=3, random_state=0, progress=False)
     assert cv.k_hat is not None
     assert_validation(same, cv, kept(cv))
 

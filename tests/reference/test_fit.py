@@ -11,7 +11,7 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import prior_of, scales
-from gpproj.reference import fit_starts, fitting
+from gpproj.reference import fit_starts
 from gpproj.reference.fit_starts import starts_by_input
 from gpproj.reference.log_posterior import LogPosterior
 from tests.fitting import fit_mode

@@ -21,7 +21,7 @@ from gpproj.projection.objective import CRITERIA, OBJECTIVES, check_criterion, c
 from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.problems import problems_of, problems_of_reference
 from gpproj.projection.projections import Figures, Projection
-from gpproj.projection.protocol import Effort
+from gpproj.projection.protocol import Effort, Projector
 from gpproj.projection.solver import BRIEF, Solver
 from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
@@ -52,7 +52,7 @@ class ProcessProjector(Solver):
             criterion=check_criterion(options.criterion, learn),
         )
 
-    def of(self, reference: Reference) -> ProcessProjector:
+    def of(self, reference: Reference) -> Projector:
         """Return the same projector of a reference of other data."""
         return replace(
             self,

@@ -13,6 +13,7 @@ from gpproj.projection.options import DEFAULT, ProjectionOptions
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projections import mask_of
 from gpproj.projection.protocol import Projector
+from gpproj.projection.stages import staged
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import Clusters, LinearReference, Reference, TargetReference
 
@@ -74,7 +75,8 @@ def project(
     with one_blas_thread():
         projector = projector_of(reference, options)
         own = projector.clusters_of(clusters)
-        found = projector.project([mask_of(positions, projector.d)], check=True)[0]
+        learning = staged(projector, reference)
+        found = learning.project([mask_of(positions, projector.d)], check=True)[0]
         problems = (*projector.problems(), *projector.problems_of(found))
         return projector.submodel(reference, found, positions, own, n_jobs, problems)
 

@@ -325,7 +325,11 @@ def clearly_worse(rows: Host) -> NDArray[np.bool_]:
     >>> clearly_worse(np.array([[1.0, 1.0, 1.0], [1.0, 3.0, 0.5], [2.0, 2.1, 2.0]]))
     array([False, False,  True])
     """
-    away = rows - rows[np.argmin(rows.sum(axis=1))]
+    total = rows.sum(axis=1)
+    failed = ~np.isfinite(total)
+    if failed.all():
+        return failed
+    away = np.where(failed[:, None], 0.0, rows) - rows[np.argmin(np.where(failed, np.inf, total))]
     error = np.sqrt(rows.shape[1]) * np.std(away, axis=1, ddof=1)
-    worse: NDArray[np.bool_] = ~(away.sum(axis=1) <= error)
+    worse: NDArray[np.bool_] = failed | (away.sum(axis=1) > error)
     return worse

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,19 @@ class StagedProjector(ProcessProjector):
     few: ProcessProjector
     ends: tuple[float, float] | None = None
     few_ends: tuple[float, float] | None = None
+
+    @property
+    def whole(self) -> ProcessProjector:
+        """The same projector without stages."""
+        return ProcessProjector(**_fields_of(self))
+
+    def of(self, reference: Reference) -> Projector:
+        """Return the same projector of a reference of other data, with stages of its own."""
+        return staged(self.whole.of(reference), reference)
+
+    def at(self, reference: Reference) -> ProcessProjector:
+        """Return the same projector of the same reference on another device, without stages."""
+        return self.whole.at(reference)
 
     @property
     def first(self) -> ProcessProjector:
@@ -261,6 +275,8 @@ class StagedProjector(ProcessProjector):
             rows = few.row_divergences([fit.best for fit in every])
             excess = rows.sum(axis=1)[: len(places)]
             stay = np.flatnonzero(~clearly_worse(rows)[: len(places)])
+            if not stay.size and not rivals:  # none could be factorised, and one has to be returned
+                stay = np.arange(1)
             for rank in stay[np.argsort(excess[stay], kind="stable")][:CONTENDERS].tolist():
                 found[places[rank]] = every[rank]
         return found
@@ -319,8 +335,11 @@ def staged(projector: Projector, reference: Reference) -> Projector:
 
 def _over(projector: ProcessProjector, few: ProcessProjector) -> StagedProjector:
     """Return a projector above one of fewer rows."""
-    own = {field.name: getattr(projector, field.name) for field in fields(ProcessProjector)}
-    return StagedProjector(**own, few=few)
+    return StagedProjector(**_fields_of(projector), few=few)
+
+
+def _fields_of(projector: ProcessProjector) -> dict[str, Any]:
+    return {field.name: getattr(projector, field.name) for field in fields(ProcessProjector)}
 
 
 def _few_target(target: Target) -> Target:

@@ -15,6 +15,7 @@ from gpproj.projection import (
     ProjectionOptions,
     Projector,
     projector_of,
+    staged,
 )
 from gpproj.recipes import Result, remembered
 from gpproj.reference import Clusters, Reference
@@ -83,15 +84,16 @@ def project_path(
 def reprojected(reference: Reference, path: SearchPath) -> SearchPath:
     """Return the submodels of another reference on the same inputs as those of a path."""
     projector = path.projector.of(reference)
+    learning = staged(projector, reference)
     found = _project_nested(reference, projector, path.units, path.always)
     better = list[Subset | None]()
     for own, nested in zip(path.better, found.projections, strict=False):
         if own is None:
             better.append(None)
             continue
-        space = SearchSpace(projector, path.always, own.units)
+        space = SearchSpace(learning, path.always, own.units)
         everything = frozenset(range(len(own.units)))
-        end = projector.refine(fit_set(space, ProjectionCache(), everything, nested))
+        end = learning.refine(fit_set(space, ProjectionCache(), everything, nested))
         better.append(Subset(own.units, projector.with_figures(end)))
     return replace(found, better=tuple(better), clusters=path.clusters)
 
@@ -100,16 +102,17 @@ def _project_nested(
     reference: Reference, projector: Projector, units: tuple[Unit, ...], always: tuple[int, ...]
 ) -> SearchPath:
     """Return the submodels along a given order, each with the one before it as its parent."""
-    space, cache = SearchSpace(projector, always, units), ProjectionCache()
+    learning = staged(projector, reference)
+    space, cache = SearchSpace(learning, always, units), ProjectionCache()
     with one_blas_thread():
-        null, full = null_and_full(projector)
+        null, full = null_and_full(learning)
         found: list[Projection] = [null]
         if always:
-            found = [projector.project([space.inputs(())], [null])[0]]
+            found = [learning.project([space.inputs(())], [null])[0]]
         for size in range(1, len(units) + 1):
             members = frozenset(range(size))
             if space.varying_inputs(members).any():
-                end = projector.refine(fit_set(space, cache, members, found[0]))
+                end = learning.refine(fit_set(space, cache, members, found[0]))
             else:
                 end = null._replace(inputs=space.inputs(members))
             found.append(cache.add(members, end))

@@ -12,7 +12,7 @@ import numpy as np
 from gpproj.execute import run_in_batches
 from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
-from gpproj.projection import CriterionName, Learn, ProjectionOptions, projector_of
+from gpproj.projection import CriterionName, Learn, ProjectionOptions, projector_of, staged
 from gpproj.reference import Reference, run_where
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _errors_of(reference: Reference, options: ProjectionOptions) -> pd.Series[fl
     """Return the errors of one reference, by the names of its inputs."""
     import pandas as pd
 
-    projector = projector_of(reference, options)
+    projector = staged(projector_of(reference, options), reference)
     without_each = list(~np.eye(projector.d, dtype=np.bool_))
     found = run_in_batches(projector.project, without_each, options.n_jobs, alike=False)
     errors, names = [one.error for one in found], list(reference.feature_names)

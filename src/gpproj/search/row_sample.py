@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.execute import run
-from gpproj.projection import Projection, Projector
+from gpproj.projection import Projection, Projector, staged
 from gpproj.reference import Reference
 from gpproj.search.path import SearchPath
 from gpproj.search.results import RowSample, Subset, null_and_full
@@ -51,11 +51,12 @@ def on_all_rows(
     n_jobs : int or None
         Submodels at a time.
     """
-    null, full = null_and_full(projector)
+    learning = staged(projector, reference)
+    null, full = null_and_full(learning)
     own = [one.projection for one in path.better if one is not None]
     # The largest first: they take longest.
     wanted = sorted([*path.projections, *own], key=lambda one: -int(one.inputs.sum()))
-    refits = run(projector.refit, wanted, n_jobs)
+    refits = run(learning.refit, wanted, n_jobs)
     refit_of = {id(old): new for old, new in zip(wanted, refits, strict=True)}
     found: list[Projection] = []
     for old in path.projections:
