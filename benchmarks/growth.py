@@ -87,7 +87,7 @@ def simulated(n: int, d: int, seed: int, part: int) -> Rows:
     return X, f + 0.2 * np.random.default_rng([seed, part, 1]).standard_normal(n)
 
 
-def loaded(name: str) -> Rows:
+def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Return a data set, its target as numbers."""
     X, y = getattr(gpproj.datasets, name)()
     target = np.asarray(y, dtype=float)
@@ -229,10 +229,10 @@ def picture(found: list[dict[str, Any]], file: str) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.ticker import NullLocator
 
-    figure, ax = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
+    figure, ax = plt.subplots(figsize=(10.0, 4.5), layout="constrained")
     groups = alike(found, "data", "columns")
     markers, lines = "osD^vP*X", {"fit": ":", "search": "-", "whole": "--"}
-    names = {"fit": "fit", "search": "search", "whole": "search, all candidates on all rows"}
+    names = {"fit": "fit", "search": "search", "whole": "search on all rows"}
     for place, ((data, columns), own) in enumerate(groups.items()):
         slopes = slopes_against(own, "rows")
         for timed in TIMED:
@@ -257,7 +257,7 @@ def picture(found: list[dict[str, Any]], file: str) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xlabel("rows")
     ax.set_ylabel("seconds")
-    ax.legend(frameon=False, fontsize="small")
+    figure.legend(frameon=False, fontsize="small", loc="outside right upper")
     figure.savefig(file, dpi=150)
     plt.close(figure)
 
