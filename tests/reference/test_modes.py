@@ -273,24 +273,57 @@ def test_inducing_points_have_one_draw():
 
 def test_kernels_compete_on_some_of_the_rows_only(monkeypatch):
     X, y = data(n=60)
-    seen = []
-    plain = LogPosterior.maximise
+    begun, followed = [], []
+    ascended, continued = LogPosterior.ascended, LogPosterior.continued
+
+    def kind_and_rows(posterior):
+        return type(posterior.problem.kernel.right).__name__, len(posterior.problem.y)
 
     def watched(self, starts):
-        seen.append((type(self.problem.kernel.right).__name__, len(self.problem.y)))
-        return plain(self, starts)
+        begun.append(kind_and_rows(self))
+        return ascended(self, starts)
 
-    monkeypatch.setattr(LogPosterior, "maximise", watched)
+    def watched_on_all(self, fewer, factor, others):
+        assert len(fewer.x) <= fitting.FOLLOWED
+        followed.append(kind_and_rows(self))
+        return continued(self, fewer, factor, others)
+
+    monkeypatch.setattr(LogPosterior, "ascended", watched)
+    monkeypatch.setattr(LogPosterior, "continued", watched_on_all)
     monkeypatch.setattr(fitting, "COMPARED", 25)
-    ref = gpproj.fit(X, y, check=False)
-    kinds = {"SquaredExponential", "Matern52"}
-    assert {kind for kind, rows in seen if rows == 25} == kinds
-    assert {kind for kind, rows in seen if rows == 60} == {type(ref.structure.right).__name__}
-    assert {rows for _, rows in seen} == {25, 60}
+    for undecided, kinds in ((0.0, 1), (1e6, 2)):
+        monkeypatch.setattr(fitting, "UNDECIDED", undecided)
+        begun.clear(), followed.clear()
+        ref = gpproj.fit(X, y, check=False)
+        assert set(begun) == {("SquaredExponential", 25), ("Matern52", 25)}
+        assert followed[-1] == (type(ref.structure.right).__name__, 60)
+        assert len(set(followed)) == kinds
     # A kernel that is given has no rivals.
-    seen.clear()
+    begun.clear()
     gpproj.fit(X, y, kernel=KERNEL, check=False)
-    assert {kind for kind, _ in seen} == {"SquaredExponential"}
+    assert set(begun) == {("SquaredExponential", 25)}
+
+
+def persons(seed, n=240):
+    """An input with a level for each of its values, as an age that tells the person."""
+    rng = np.random.default_rng(seed)
+    values, levels = rng.standard_normal(60), rng.standard_normal(60)
+    person = rng.integers(60, size=n)
+    X = np.c_[values[person], rng.standard_normal((n, 3))]
+    return X, levels[person] + 0.4 * X[:, 1] + 0.3 * rng.standard_normal(n)
+
+
+def test_what_few_rows_do_not_show_is_looked_for_on_all(monkeypatch):
+    X, y = persons(0)
+
+    def lowest():
+        return gpproj.fit(X, y, check=False, draws=1, kernel=KERNEL).optimum.value.min()
+
+    whole = lowest()
+    monkeypatch.setattr(fitting, "COMPARED", 40)  # less than one row for each value
+    assert lowest() == pytest.approx(whole, abs=0.01)
+    monkeypatch.setattr(fitting, "starts_by_input", lambda posterior: np.empty((0, 7)))
+    assert lowest() > whole + 50.0
 
 
 def test_kernels_compete_with_the_same_inputs(monkeypatch):

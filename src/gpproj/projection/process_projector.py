@@ -227,7 +227,8 @@ class ProcessProjector(Solver):
             for name, one in CRITERIA.items()
             if name in Figures._fields and name != self.criterion.name
         }
-        figures[self.criterion.name] = projection.error
+        if self.criterion.name in Figures._fields:
+            figures[self.criterion.name] = projection.error
         return projection._replace(
             figures=Figures(posterior_kl=0.5 * float(posterior[0]), **figures)
         )
