@@ -77,14 +77,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before anything is left out by its marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make quick` leaves out."""
-    file = TESTS / "long.txt"
-    long = LONG_FIXTURES.union(file.read_text().splitlines() if file.exists() else ())
+    """Mark what `make quick` and the default run leave out."""
+    names = {
+        kind: set((TESTS / f"{kind}.txt").read_text().splitlines()) for kind in ("long", "slow")
+    }
+    long, slow = LONG_FIXTURES | names["long"], names["slow"]
     for item in items:
         module, own = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
         asked = {f"{module}::{name}" for name in getattr(item, "fixturenames", ())}
         if not long.isdisjoint(asked | {own}):
             item.add_marker("long")
+        if own in slow:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
