@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -57,18 +56,26 @@ class ForwardSearch:
         self.reference, self._whole, self.options = reference, space, options
         self._compare = comparison(options.strategy, space.projector)
         self._is_quick = space.projector.effort is not None
+        self._ends: tuple[Projection, Projection] | None = None
+        self._space: SearchSpace | None = None
         self._rankings: list[Host] | None = None
         self._eliminated: dict[int, tuple[Members, Projection]] | None = None
 
-    @cached_property
+    # Not cached by functools: in Python 3.11 all searches would wait for the lock of one of them.
+    @property
     def ends(self) -> tuple[Projection, Projection]:
         """The null model, and the submodel on all inputs."""
-        return null_and_full(self._whole.projector)
+        if self._ends is None:
+            self._ends = null_and_full(self._whole.projector)
+        return self._ends
 
-    @cached_property
+    @property
     def space(self) -> SearchSpace:
         """The sets of inputs, and a projector that knows the ends of its errors."""
-        return replace(self._whole, projector=self._whole.projector.between(*self.ends))
+        if self._space is None:
+            projector = self._whole.projector.between(*self.ends)
+            self._space = replace(self._whole, projector=projector)
+        return self._space
 
     def begin(self) -> SearchPath:
         """Return the path before its first step."""
