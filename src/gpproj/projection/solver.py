@@ -326,7 +326,7 @@ def clearly_worse(rows: Host) -> NDArray[np.bool_]:
     array([False, False,  True])
     """
     total = rows.sum(axis=1)
-    failed = ~np.isfinite(total)
+    failed: NDArray[np.bool_] = ~np.isfinite(total)
     if failed.all():
         return failed
     away = np.where(failed[:, None], 0.0, rows) - rows[np.argmin(np.where(failed, np.inf, total))]

@@ -159,7 +159,8 @@ def forward_search(
     with display, one_blas_thread(), same_workers(n_jobs):
         if path is None:
             path = search.begin()
-        seconds = _seconds_expected(path, search.space, steps, options)
+        left = len(path.units) < steps  # else nothing more is to be learned
+        seconds = _seconds_expected(path, search.space, steps, options) if left else 0.0
         if seconds > ANNOUNCED:
             display.announce(f"{steps - done} steps, about {time_text(seconds)} of work")
         while len(path.units) < steps:
