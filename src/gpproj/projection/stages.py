@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -158,7 +157,8 @@ class StagedProjector(ProcessProjector):
         """
         rank = self._low_rank_target(fit) if self.rows >= LOW_RANK else None
         own = self if rank is None else replace(self, target=rank)
-        (end,) = own.run(MAX_ITERATIONS, own._continued([fit]))
+        factor = self.rows / self.few.rows
+        end = own._continued(fit, factor)
         if rank is None:
             return end
         loss, lanes = self._together([end])
@@ -172,7 +172,7 @@ class StagedProjector(ProcessProjector):
         )
         if np.all(away <= NEGLIGIBLE * np.maximum(1.0, np.abs(values))):
             return end._replace(lanes=moved)
-        return self.run(MAX_ITERATIONS, self._continued([fit._replace(lanes=end.lanes)]))[0]
+        return self._continued(end, 1.0)
 
     def _low_rank_target(self, fit: MultiStartFit) -> Target | None:
         """Return a target with pivots of the submodel's covariance, None if the rank is high."""
@@ -193,23 +193,23 @@ class StagedProjector(ProcessProjector):
         points = Inducing(X[rows], "fitc", "greedy", True, kernel, X)
         return replace(target, left_out=replace(left_out, inducing=points))
 
-    def _continued(self, fits: Sequence[MultiStartFit]) -> list[MultiStartFit]:
-        """Begin fits on these rows where they ended on few, with the curvature found there."""
-        if not len(fits):
-            return []
-        loss, lanes = self._together(fits)
-        points = np.concatenate([lane.state.x for lane in lanes])
-        factor = self.rows / self.few.rows
-        moved = iter(
+    def _continued(self, fit: MultiStartFit, factor: float) -> MultiStartFit:
+        """Run a fit on these rows from where it ended, with the curvature that was found there.
+
+        Parameters
+        ----------
+        fit : MultiStartFit
+        factor : float
+            How many times as many rows these are.
+        """
+        loss, lanes = self._together([fit])
+        begun = self._evaluator.begin(loss, np.concatenate([lane.state.x for lane in lanes]))
+        moved = tuple(
             Lane(lane.active, own.with_memory(lane.state.memory.scaled(factor)))
-            for lane, own in zip(lanes, self._evaluator.begin(loss, points).split(), strict=True)
+            for lane, own in zip(lanes, begun.split(), strict=True)
         )
-        return [
-            fit._replace(
-                lanes=tuple(islice(moved, len(fit.lanes))), spent=fit.evaluations, rows=self.rows
-            )
-            for fit in fits
-        ]
+        begun_fit = fit._replace(lanes=moved, spent=fit.evaluations, rows=self.rows)
+        return self.run(MAX_ITERATIONS, [begun_fit])[0]
 
     def refine(self, found: Projection) -> Projection:
         """Return a submodel that was learned as a candidate, learned from other starts besides.

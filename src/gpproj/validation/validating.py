@@ -61,9 +61,9 @@ def validate(
         A search of this reference, whatever its settings: folds repeat it with the same ones. A
         forward search with the default settings when left out.
     method : {"loo", "kfold"}, optional
-        Leave out one row at a time, or one fold. K-fold when left out if the reference has fixed
-        hyperparameters, leave-one-out if it has posterior draws; K-fold of linear references that
-        can be refitted, and of references whose rows have groups.
+        Leave out one row at a time, or one fold. When left out: leave-one-out if the reference has
+        at least 25 posterior draws, as one of `gpproj.sample`; K-fold of fits, of linear references
+        that can be refitted, and of references whose rows have groups.
     folds : int, splitter or iterable of (train, test)
         For K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
         classes have about the same share of each class, those of counts about the same share of
@@ -83,9 +83,9 @@ def validate(
     points : int, optional
         For leave-one-out: predict a random choice of that many rows only.
     hyperparameters : {"updated", "held"}
-        For leave-one-out with fixed hyperparameters: move them by one Newton step for every row, or
-        hold them. Held, they have seen the row: that favours the reference, and sizes come out too
-        large.
+        For leave-one-out: move the hyperparameters of submodels, and of a reference with a single
+        vector of them, by one Newton step for every row, or hold them. Held, they have seen the
+        row: whoever holds them looks too good. Draws of a reference are weighed anew in any case.
     refit : bool
         For leave-one-out with posterior draws: sample again without each row whose weights cannot
         be trusted. False uses the smoothed weights of such rows, which is fast, and warns of them.
