@@ -146,8 +146,9 @@ class ProjectionRegressor(RegressorMixin, _Projection):  # type: ignore[misc]  #
     n_features_to_select : "auto", int or float
         A number of inputs, or a share of them between 0 and 1.
     reference : {"fit", "sample"}, estimator or callable
-        How the model of all inputs is made: by `gpproj.fit`, by `gpproj.sample` (`gpproj[mcmc]`), a `GaussianProcessRegressor` that is cloned and fitted, or a function
-        from `X` and `y` to a `gpproj.Reference`.
+        How the model of all inputs is made: by `gpproj.fit`, by `gpproj.sample` (`gpproj[mcmc]`), a
+        `GaussianProcessRegressor` that is cloned and fitted, or a function from `X` and `y` to a
+        `gpproj.Reference`.
     min_features_to_select : int
         Least number of inputs that "auto" selects, even where none is needed.
     max_features : int, optional
