@@ -75,13 +75,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NoSkip(), "gpproj-no-skip")
 
 
+def _listed(name: str) -> set[str]:
+    """Return the tests that a file beside this one names; none where it was not copied along."""
+    file = TESTS / name
+    return set(file.read_text().splitlines()) if file.exists() else set()
+
+
 @pytest.hookimpl(tryfirst=True)  # before anything is left out by its marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make quick` and the default run leave out."""
-    names = {
-        kind: set((TESTS / f"{kind}.txt").read_text().splitlines()) for kind in ("long", "slow")
-    }
-    long, slow = LONG_FIXTURES | names["long"], names["slow"]
+    long, slow = LONG_FIXTURES | _listed("long.txt"), _listed("slow.txt")
     for item in items:
         module, own = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
         asked = {f"{module}::{name}" for name in getattr(item, "fixturenames", ())}
