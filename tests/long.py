@@ -18,9 +18,9 @@ FILES = {
 """,
     ),
     "slow.txt": (
-        2.0,
+        1.2,
         """\
-# Tests that took 2 s or more, over all their cases and with what they set up. They count as slow:
+# Tests that took 1.2 s or more, over all their cases and with what they set up. They count as slow:
 # the default run leaves them out, and CI runs them. To renew: the first line of long.py.
 """,
     ),
