@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpproj.data.checks import positive
-from gpproj.data.repeats import Repeats, repeats_of
+from gpproj.data.repeats import Repeats, copies_of, repeats_of
 from gpproj.data.row_groups import groups_of_distinct_rows, read_row_groups
 from gpproj.data.rows import Rows, new_inputs, new_offset, new_target, raw_rows
 from gpproj.data.scaling import Scaling, taken
@@ -17,6 +17,7 @@ __all__ = [
     "Scaling",
     "TargetKind",
     "TrainingSet",
+    "copies_of",
     "groups_of_distinct_rows",
     "new_inputs",
     "new_offset",

@@ -42,6 +42,44 @@ class Repeats:
         return like(sums, values) if hasattr(values, "device") else sums
 
 
+BY_CHANCE, NEARLY_ALL = 0.5, 0.95
+"""Values of the target over distinct rows below which targets may be equal by chance, and the share
+of repeated rows that have equal targets above which they are copies all the same."""
+
+
+def copies_of(X: Array, y: Host) -> NDArray[np.intp] | None:
+    """Return for each row of numbers the first row with its inputs and its target, `(n,)`.
+
+    Whole numbers are equal by chance: there rows are copies only if nearly all rows that share
+    their inputs share their target.
+
+    Returns
+    -------
+    int array `(n,)` or None
+        None if no row is a copy of another.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [1.0, 2.0]])
+    >>> copies_of(X, np.array([0.5, 0.7, 0.5, 0.6]))
+    array([0, 1, 0, 3])
+    """
+    repeats = repeats_of(X)
+    if repeats is None:
+        return None
+    pairs = np.column_stack([repeats.label, np.unique(y, return_inverse=True)[1]])
+    _, first, label, count = np.unique(
+        pairs, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    label = label.reshape(-1)
+    copied, several = count[label] > 1, repeats.count[repeats.label] > 1.0
+    chance = np.unique(y).size < BY_CHANCE * first.size
+    if not copied.any() or (chance and copied.sum() <= NEARLY_ALL * several.sum()):
+        return None
+    found: NDArray[np.intp] = first[label]
+    return found
+
+
 def repeats_of(X: Array) -> Repeats | None:
     """Return which rows of `X`, `(n, d)`, are equal; None if no two are, or if there are no inputs.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -87,6 +87,10 @@ class Problem:
         """
         size = 1 if is_numpy(self.X) else max(lanes, 1)
         return (slice(start, start + size) for start in range(0, lanes, size))
+
+    def with_rows_of(self, other: Problem) -> Problem:
+        """Return the same problem for the rows of another one."""
+        return replace(self, X=other.X, y=other.y, offset=other.offset, labels=other.labels)
 
     def halves(self, parameters: Host) -> tuple[Host, Host]:
         """Return the kernel's and the likelihood's part of parameters, `(..., p)`."""

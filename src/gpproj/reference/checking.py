@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from gpproj.data.repeats import repeats_of
+from gpproj.data.repeats import copies_of, repeats_of
 from gpproj.likelihoods.base import AdditiveNoise
 from gpproj.linalg import Host, to_host
 from gpproj.reference.baselines import baselines
@@ -189,12 +189,10 @@ def _repeat_problems(reference: Reference, y: Host) -> Iterator[str]:
     if repeats is None or not reference.training.kind.is_scaled:
         return
     several = repeats.count[repeats.label] > 1.0
-    pairs = np.column_stack([repeats.label, np.unique(y, return_inverse=True)[1]])
-    _, label, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-    copied = count[label.reshape(-1)] > 1
-    # Whole numbers are equal by chance; then only rows that nearly all agree are suspect.
-    by_chance = np.unique(y[repeats.first]).size < 0.5 * repeats.first.size
-    if copied.any() and (not by_chance or copied.sum() > 0.95 * several.sum()):
+    first = copies_of(reference.training.X, y)
+    copied = np.zeros(y.size, dtype=bool)
+    if first is not None:
+        copied = np.bincount(first, minlength=y.size)[first] > 1
         yield (
             f"{int(copied.sum())} rows repeat the inputs and the target of another row: copies "
             "tell nothing new, and folds predict one of them from the other. Drop them, or keep "

@@ -40,6 +40,8 @@ class Draws:
     """`(s, p)`: log parameters of the kernel, then those of the likelihood."""
     weights: Host
     """`(s,)`, summing to one; to the weight of the cluster in one of several."""
+    off: NDArray[np.bool_] | None = None
+    """`(s, p)`: parameters of inputs that do not act in a draw; None if there are none."""
 
     @property
     def count(self) -> int:
@@ -48,8 +50,25 @@ class Draws:
 
     @property
     def centre(self) -> Host:
-        """Weighted mean of the logarithms, `(p,)`."""
-        return np.average(self.parameters, axis=0, weights=self.weights)
+        """Weighted mean of the logarithms, `(p,)`.
+
+        An input that does not act in most draws does not act there; the mean of another is over
+        those draws in which it acts.
+        """
+        mean: Host = np.average(self.parameters, axis=0, weights=self.weights)
+        if self.off is None:
+            return mean
+        counted = self.weights[:, None] * (self.off == self.mostly_off)
+        centre: Host = np.sum(counted * self.parameters, axis=0) / np.sum(counted, axis=0)
+        return centre
+
+    @property
+    def mostly_off(self) -> NDArray[np.bool_]:
+        """Parameters of inputs that do not act in most draws, `(p,)`."""
+        if self.off is None:
+            return np.zeros(self.parameters.shape[1], dtype=bool)
+        found: NDArray[np.bool_] = self.weights @ self.off > 0.5 * self.weights.sum()
+        return found
 
     def __iter__(self) -> Iterator[tuple[Host, float]]:
         """Go through the vectors and their weights."""
@@ -57,17 +76,18 @@ class Draws:
 
     def take(self, rows: NDArray[np.intp]) -> Draws:
         """Return some of the draws."""
-        return Draws(self.parameters[rows], self.weights[rows])
+        off = None if self.off is None else self.off[rows]
+        return Draws(self.parameters[rows], self.weights[rows], off)
 
     def normalised(self) -> Draws:
         """Return the draws with weights that sum to one."""
-        return Draws(self.parameters, self.weights / self.weights.sum())
+        return Draws(self.parameters, self.weights / self.weights.sum(), self.off)
 
     @staticmethod
-    def equal(parameters: Host) -> Draws:
+    def equal(parameters: Host, off: NDArray[np.bool_] | None = None) -> Draws:
         """Return draws of equal weight."""
         count = parameters.shape[0]
-        return Draws(parameters, np.full(count, 1.0 / count))
+        return Draws(parameters, np.full(count, 1.0 / count), off)
 
 
 def check_clusters(clusters: object) -> None:

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
-from gpproj.inference import NUGGET, Sparse, log_evidence, plan_of
+from gpproj.inference import NUGGET, Sparse, plan_of
 from gpproj.kernels import Constant, Kernel, Matern52, SquaredExponential
 from gpproj.likelihoods import Likelihood, named_likelihood
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.optimise import Outcome, State
-from gpproj.priors import PriorLike, parameter_units, scales
+from gpproj.priors import PriorLike, scales
 from gpproj.recipes import Result, remembered
 from gpproj.reference.checking import ReferenceWarning
 from gpproj.reference.conditioning import (
@@ -26,6 +25,7 @@ from gpproj.reference.conditioning import (
     training_for,
 )
 from gpproj.reference.draws import Draws
+from gpproj.reference.fewer_inputs import with_modes_on_fewer_inputs, without_useless_inputs
 from gpproj.reference.fit_starts import first_starts, pruned_starts, starts_by_input
 from gpproj.reference.fit_through_points import optimised
 from gpproj.reference.log_posterior import LogPosterior
@@ -49,9 +49,6 @@ CHECKED = 1000
 
 DRAWS = 16
 """Draws of the hyperparameters, where the user gives no number."""
-
-FAR = 100.0
-"""Length-scale, in units of the data, above which an input may as well be off."""
 
 
 @remembered("X", "y", "exposure")
@@ -137,13 +134,12 @@ def fit(
     method, sparse = plan_of(inference, observation, training.n)
     count = check_draws(draws, sparse)
     units = scales(training)
-    posteriors = [
-        LogPosterior(problem_of(training, one, observation, method, nugget), units, prior)
-        for one in structures
-    ]
+    problems = [problem_of(training, one, observation, method, nugget) for one in structures]
+    posteriors = [LogPosterior(one, units, prior).without_copies() for one in problems]
     with one_blas_thread():
         posterior, optimum = best_of(posteriors, training, kernel, sparse)
         modes = modes_of(posterior, optimum) if count > 1 else []
+        modes = with_modes_on_fewer_inputs(posterior, modes)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
         raise ValueError("kernel: its covariance could not be factorised at any start")
@@ -155,10 +151,11 @@ def fit(
         )
     single = Draws.equal(optimum.x[[best]])
     drawn = draws_around(modes, count, posterior.bounds) if modes else single
-    reference = reference_of(training, posterior.problem, drawn, optimum, prior)
+    problem = posterior.problem.with_rows_of(problems[0])
+    reference = reference_of(training, problem, drawn, optimum, prior)
     if check:
-        for problem in reference.check().problems:
-            warnings.warn(problem, ReferenceWarning, stacklevel=3)
+        for found in reference.check().problems:
+            warnings.warn(found, ReferenceWarning, stacklevel=3)
     # Folds have fewer rows, and keep to the plan. What is wrong is said once.
     return Result(reference, {"inference": sparse or inference, "check": False})
 
@@ -193,6 +190,7 @@ def best_of(
     sparse : Sparse or None
         How to choose inducing points, where they are wanted.
     """
+    n = int(posteriors[0].problem.y.shape[0])
     few = [posterior.on_some_rows(COMPARED) for posterior in posteriors]
     starts = first_starts(few[0], training, kernel)
     ends = [_on_few_rows(posterior, starts) for posterior in few]
@@ -200,7 +198,7 @@ def best_of(
     masses = [_log_evidence(*pair) for pair in zip(few, ends, strict=True)] if len(few) > 1 else [0]
     best = int(np.argmax(masses))
     near = np.flatnonzero(np.max(masses) - np.array(masses) < UNDECIDED)
-    if len(near) > 1 and sparse is None and training.n > COMPARED:
+    if len(near) > 1 and sparse is None and n > COMPARED:
         masses = [
             _log_evidence(posteriors[k], _on_all_rows(posteriors[k], few[k], ends[k]))
             for k in near.tolist()
@@ -210,7 +208,7 @@ def best_of(
     whole = posteriors[best].with_problem(mask=found.problem.mask)
     if sparse is not None:
         return optimised(whole, training, optima.x, sparse)
-    if training.n > COMPARED:
+    if n > COMPARED:
         found, optima = whole, _on_all_rows(whole, found, optima)
     return found, optima.outcome()
 
@@ -244,47 +242,3 @@ def _log_evidence(posterior: LogPosterior, optima: State) -> float:
     """Return the log of the posterior mass around all modes, minus infinity if there are none."""
     masses = [mode.log_mass for mode in modes_of(posterior, optima)]
     return float(np.logaddexp.reduce(masses)) if masses else -np.inf
-
-
-def without_useless_inputs(posterior: LogPosterior, optimum: State) -> tuple[LogPosterior, State]:
-    """Leave inputs out whose length-scales the data push to their limit, where that is better.
-
-    With a large signal variance an input still acts at the largest length-scale that is allowed.
-    There it is off: it costs what its prior costs at the limit, and the likelihood does without it.
-    """
-    problem, units = posterior.problem, posterior.units
-    best = optimum.x[int(np.argmin(optimum.value))]
-    parameters = problem.kernel.parameters(len(units.inputs))
-    places: dict[int, list[int]] = {}
-    for place, parameter in enumerate(parameters):
-        if parameter.input is not None:
-            places.setdefault(parameter.input, []).append(place)
-    if not places or not all(one.kind.is_scale for one in parameters if one.input is not None):
-        return posterior, optimum
-    relative = best[: len(parameters)] - np.log(parameter_units(problem.kernel, units).units)
-    mask, now = problem.mask, _loss(posterior, best, problem.mask)
-    far = [j for j in np.flatnonzero(mask).tolist() if min(relative[places[j]]) > np.log(FAR)]
-
-    def without(inputs: list[int]) -> tuple[LogPosterior, Host]:
-        start, left = best.copy(), mask.copy()
-        for j in inputs:
-            start[places[j]], left[j] = posterior.bounds.upper[places[j]], False
-        return posterior.with_problem(mask=left), start
-
-    useless = [j for j in far if _loss(*without([j]), mask) < now]
-    if not useless or len(useless) == int(mask.sum()):
-        return posterior, optimum
-    smaller, start = without(useless)
-    end = smaller.ascended(start[None, :])
-    # The prior of the inputs that are off is no part of the smaller problem's prior.
-    if _loss(smaller, end.x[0], mask) >= now:
-        return posterior, optimum
-    return smaller, end
-
-
-def _loss(posterior: LogPosterior, parameters: Host, counted: NDArray[np.bool_]) -> float:
-    """Return minus the log posterior of one vector; all inputs that are counted have a prior."""
-    value = float(log_evidence(posterior.problem, parameters[None, :]).value[0])
-    if posterior.log_prior is not None:
-        value += float(posterior.log_prior(parameters[None, :], counted[None, :]).value[0])
-    return -value

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.data import taken
+from gpproj.data import copies_of, taken
 from gpproj.inference import Evidence, Problem, Sites, log_evidence
-from gpproj.linalg import Host
+from gpproj.linalg import Host, to_host
 from gpproj.optimise import Outcome, State, advance, begin, concatenate_states
 from gpproj.priors import (
     OBSERVATION_LIMITS,
@@ -135,6 +135,12 @@ class LogPosterior:
             kept = np.unique(np.append(kept, noisiest))
         return advance(loss, state.keep(kept), MAX_ITERATIONS)
 
+    def followed(self, start: Host, iterations: int) -> State:
+        """Return the state of the optimiser after some iterations from a single start."""
+        loss = self.loss()
+        begun = begin(loss, start[None, :], *self.bounds, memory=MEMORY)
+        return advance(loss, begun, iterations)
+
     def continued(self, fewer: State, factor: float, others: Host) -> State:
         """Return the state of the optimiser where it has gone on from maxima on fewer rows.
 
@@ -172,6 +178,16 @@ class LogPosterior:
             offset=taken(problem.offset, rows),
             labels=None if problem.labels is None else problem.labels[rows],
         )
+
+    def without_copies(self) -> LogPosterior:
+        """Return the posterior in which rows that are copies of another count once.
+
+        The same measurement twice would be evidence that there is no noise.
+        """
+        if not self.problem.likelihood.kind.is_scaled:
+            return self
+        first = copies_of(self.problem.X, to_host(self.problem.y))
+        return self if first is None else self.on_rows(np.unique(first))
 
     def on_some_rows(self, most: int) -> LogPosterior:
         """Return the posterior given so many rows at most, evenly spread over all of them."""

@@ -45,6 +45,11 @@ APART = 0.3
 standard deviation of each other, where the data hardly tell them apart."""
 
 
+AWAY = 10.0
+"""How far beyond its bound the logarithm of a length-scale is where the input does not act: the
+bound is at a length-scale where inputs still act if the signal variance is very large."""
+
+
 class Mode(NamedTuple):
     """A maximum of the log posterior density, and the Gaussian around it."""
 
@@ -54,6 +59,8 @@ class Mode(NamedTuple):
     """`W` with `H^-1 = W W'`, `(p, q)`."""
     log_mass: float
     """Log of the posterior mass around it, up to a constant."""
+    off: NDArray[np.bool_] | None = None
+    """`(p,)`: parameters of inputs that are in elsewhere and do not act here, if there are any."""
 
 
 def modes_of(posterior: LogPosterior, optimum: Outcome | State) -> list[Mode]:
@@ -140,12 +147,16 @@ def draws_around(modes: Sequence[Mode], count: int, box: Bounds) -> Draws:
     left = count - int(shares.sum())
     shares[np.argsort(shares - exact, kind="stable")[:left]] += 1
     rng = np.random.default_rng(0)
-    parameters = [
-        mode.parameters + _hypercube(rng, int(share), mode.spread.shape[1]) @ mode.spread.T
-        for mode, share in zip(modes, shares, strict=True)
-        if share
-    ]
-    return Draws.equal(np.clip(np.concatenate(parameters), box.lower, box.upper))
+    found, off = [], []
+    for mode, share in zip(modes, shares.tolist(), strict=True):
+        if not share:
+            continue
+        drawn = mode.parameters + _hypercube(rng, share, mode.spread.shape[1]) @ mode.spread.T
+        absent = np.zeros(box.upper.size, dtype=bool) if mode.off is None else mode.off
+        off.append(np.tile(absent, (share, 1)))
+        found.append(np.where(absent, box.upper + AWAY, np.clip(drawn, box.lower, box.upper)))
+    absent = np.concatenate(off)
+    return Draws.equal(np.concatenate(found), absent if absent.any() else None)
 
 
 def _hypercube(rng: np.random.Generator, count: int, dimensions: int) -> Host:

@@ -132,9 +132,19 @@ class GaussianProcessReference(TargetReference, Mixture):
             else:
                 continue
             relevance[parameter.input] = max(relevance[parameter.input], score)
-        relevance = np.where(self.problem.mask, relevance, 0.0)
+        relevance = np.where(self.used, relevance, 0.0)
         relevance /= max(relevance.max(), np.finfo(float).tiny)
         return pd.Series(relevance, index=list(self.feature_names), name="ard_relevance")
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Inputs that act, in most of the draws: those that vary and were not switched off."""
+        found = self.problem.mask.copy()
+        parameters, off = self.structure.parameters(self.training.d), self.draws.mostly_off
+        for place, one in enumerate(parameters):
+            if one.input is not None and off[place]:
+                found[one.input] = False
+        return found
 
     def at_bounds(self) -> Iterator[tuple[str, str]]:
         """Yield hyperparameters that are at a bound where that is wrong, and at which.
@@ -156,7 +166,7 @@ class GaussianProcessReference(TargetReference, Mixture):
                 continue
             if one.input is None:  # of all inputs alike
                 yield one.name, "lower"
-            elif self.problem.mask[one.input]:
+            elif self.used[one.input]:
                 yield f"{one.name} of {self.feature_names[one.input]}", "lower"
         for place, name in enumerate(self.problem.likelihood.parameters.values(), len(parameters)):
             if name == "noise_variance" and best[place] < lower[place] + AT_BOUND:

@@ -110,7 +110,7 @@ def sample(
     training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
     problem = problem_of(training, structure, observation, method, nugget)
-    posterior = LogPosterior(problem, scales(training), prior)
+    posterior = LogPosterior(problem, scales(training), prior).without_copies()
     seed = seed_of(random_state)
     with one_blas_thread():
         posterior, optimum = optimised(posterior, training, default_starts(posterior), sparse)
@@ -135,7 +135,7 @@ def sample(
     }
     made = GaussianProcessReference(
         training=training,
-        problem=posterior.problem,
+        problem=posterior.problem.with_rows_of(problem),
         draws=Draws.equal(parameters.reshape(-1, parameters.shape[-1])),
         optimum=optimum,
         prior=prior,

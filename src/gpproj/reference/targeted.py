@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
 from gpproj.inference import Inducing, LeaveOneOut, Problem
@@ -36,6 +37,11 @@ class TargetReference(Reference):
     @abstractmethod
     def known_parameters(self) -> Host | None:
         """Log parameters of the kernel on the model's scale, where they are known, `(p,)`."""
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Inputs that act: those that vary, unless a fit has switched them off, `(d,)`."""
+        return self.problem.mask
 
     @abstractmethod
     def clustered_draws(self, clusters: Clusters) -> Sequence[Draws | None]:

@@ -48,7 +48,7 @@ def values_for(reference: TargetReference, structure: Kernel) -> Values:
     d = reference.training.d
     own, kind = reference.known_parameters, structure.structure(d)
     if own is not None and reference.structure.structure(d) == kind:
-        return Values(own, reference.problem.mask)
+        return Values(own, reference.used)
     name = repr(kind)
     if name not in reference.fitted_values:
         reference.fitted_values[name] = _fitted(reference, structure)
