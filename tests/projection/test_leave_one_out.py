@@ -158,12 +158,13 @@ def test_equal_rows_are_one_row_with_their_mean_target():
 
 
 def test_equal_rows_do_not_bring_interpolation_back():
-    # Whole numbers, and rows that come twice with the same target: the fit takes all for signal,
-    # and the posterior at the training rows tells no good submodel from one that interpolates.
+    # Whole numbers, and rows that come twice with nearly the same target, so that a fit does not
+    # see copies: it takes all for signal, and the posterior at the training rows tells no good
+    # submodel from one that interpolates.
     rng = np.random.default_rng(1)
     X = rng.standard_normal((80, 5))
     y = np.round(5.6 + 0.8 * X[:, 0] - 0.5 * X[:, 1] + 0.6 * rng.standard_normal(80))
-    X[60:], y[60:] = X[:20], y[:20]
+    X[60:], y[60:] = X[:20], y[:20] + 1e-6
     new = rng.standard_normal((500, 5))
     truth = 5.6 + 0.8 * new[:, 0] - 0.5 * new[:, 1]
     ref = fit_mode(X, y)

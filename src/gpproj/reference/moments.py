@@ -148,12 +148,18 @@ class MomentReference(TargetReference):
     def loo(self) -> LeaveOneOut:
         """Predict every training target from all the others, by removing its site alone.
 
-        References of predictions have them already.
+        References of predictions have them already. It is an error where the latent variance of a
+        row is not below that of its site, as it is of every Gaussian process.
         """
         latent, problem = self.latent, self.problem
         if self.row_predictions is not None:
             return self._given_loo(self.row_predictions)
         marginals = Marginals(to_host(latent.latent_mean), to_host(latent.latent_cov.diagonal()))
+        if np.any(latent.sites.precision * marginals.variance >= 1.0):
+            raise ValueError(
+                f"no row can be left out of this reference, made by {self.source}: its latent "
+                "variance is not below that of its noise, as a Gaussian process's is"
+            )
         found = leave_one_out(problem.observed(latent.likelihood), marginals, latent.sites)
         mean, variance = self.columns.response(found.mean, found.variance)
         density = self.training.scaling.restore_log_density(found.log_density)
