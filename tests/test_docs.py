@@ -3,7 +3,7 @@
 The blocks of a page are one script. Three comments mean something in them: `# not run` in the first
 line leaves a block out, `# warns: TEXT` allows warnings that contain the text in that block, and
 what stands behind a `print` is checked if it is a literal. A block of text, or an indented one,
-right after an example is what it prints.
+right after an example is what it prints. `renew_docs.py` writes that.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import builtins
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,8 +106,21 @@ def alike(seen: str, said: str) -> bool:
     return len(left) == len(right) and all(map(close, left, right))
 
 
-def run_page(page: str, name: str = "page") -> dict[str, Any]:
-    """Run the examples of a page one after the other, and return the names they have made."""
+class Example(NamedTuple):
+    """A block that was run."""
+
+    block: Block
+    parts: list[tuple[int, str]]
+    """What each `print` printed, and the line of the page that it is on."""
+
+    @property
+    def printed(self) -> str:
+        """All that it printed."""
+        return "\n".join(part for _, part in self.parts)
+
+
+def examples_of(page: str, name: str, names: dict[str, Any] | None = None) -> Iterator[Example]:
+    """Run the examples of a page one after the other; `names` is where they make theirs."""
     text: list[tuple[int, str]] = []
 
     def recorded(*values: Any, **options: Any) -> None:
@@ -114,8 +128,8 @@ def run_page(page: str, name: str = "page") -> dict[str, Any]:
         text.append((line, options.get("sep", " ").join(map(str, values))))
         builtins.print(*values, **options)
 
-    names: dict[str, Any] = {"__name__": "__main__", "print": recorded}
-    lines = page.splitlines()
+    names = {} if names is None else names
+    names.update({"__name__": "__main__", "print": recorded})
     for block in blocks_of(page):
         text.clear()
         # The line numbers of the page, so that a traceback points into it.
@@ -124,10 +138,19 @@ def run_page(page: str, name: str = "page") -> dict[str, Any]:
             for allowed in re.findall(r"# warns: (.+)", block.code):
                 warnings.filterwarnings("ignore", ".*" + re.escape(allowed.strip()))
             exec(code, names)
-        if block.printed is not None:
-            printed = "\n".join(part for _, part in text)
-            assert alike(printed, block.printed), f"{name}:{block.line} prints\n{printed}"
-        for line, part in text:
+        yield Example(block, list(text))
+
+
+def run_page(page: str, name: str = "page") -> dict[str, Any]:
+    """Run the examples of a page, and return the names they have made."""
+    names: dict[str, Any] = {}
+    lines = page.splitlines()
+    for example in examples_of(page, name, names):
+        said = example.block.printed
+        if said is not None:
+            where = f"{name}:{example.block.line}"
+            assert alike(example.printed, said), f"{where} prints\n{example.printed}"
+        for line, part in example.parts:
             said = literal_behind(lines[line - 1])
             assert said is None or alike(part, said), f"{name}:{line} prints {part}"
     return names
