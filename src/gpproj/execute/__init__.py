@@ -12,6 +12,7 @@ from gpproj.execute.parallel import (
     workers_of,
 )
 from gpproj.execute.progress import Progress, time_text
+from gpproj.execute.sharing import has_partners, partners, shared
 from gpproj.execute.stopping import check_stop
 
 __all__ = [
@@ -19,10 +20,13 @@ __all__ = [
     "call_gathered",
     "check_jobs",
     "check_stop",
+    "has_partners",
+    "partners",
     "run",
     "run_gathered",
     "run_in_batches",
     "same_workers",
+    "shared",
     "time_text",
     "uses_processes",
     "workers_of",

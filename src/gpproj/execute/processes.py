@@ -218,6 +218,19 @@ def pickle_function(function: Callable[[Any], Any]) -> tuple[str, Contents]:
     return digest, {digest: pickled, **pickler.contents}
 
 
+def dumps(thing: Any) -> bytes:
+    """Return a pickle, which holds what was defined in the caller's script itself.
+
+    Examples
+    --------
+    >>> pickle.loads(dumps(lambda x: x + 1))(2)
+    3
+    """
+    buffer = BytesIO()
+    CloudPickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(thing)
+    return buffer.getvalue()
+
+
 class _Pickler(CloudPickler):  # type: ignore[misc]  # cloudpickle is untyped
     """Writes digests in the place of large arrays, and collects the arrays."""
 

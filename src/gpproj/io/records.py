@@ -32,7 +32,7 @@ from gpproj.kernels import Kernel
 from gpproj.linalg import DenseCovariance, LowRankCovariance, to_host
 from gpproj.optimise import Outcome
 from gpproj.prediction import LatentPredictor
-from gpproj.projection import GaussianProcessSubmodel, LinearSubmodel
+from gpproj.projection import Divergences, Figures, GaussianProcessSubmodel, LinearSubmodel
 from gpproj.projection.submodel import Part
 from gpproj.reference import (
     Computed,
@@ -67,7 +67,9 @@ RECORDS: dict[str, type] = {
         Computed,
         Conditioned,
         DenseCovariance,
+        Divergences,
         Draws,
+        Figures,
         GaussianProcessReference,
         GaussianProcessSubmodel,
         Inducing,
@@ -108,6 +110,11 @@ def _(record: DenseCovariance) -> dict[str, Any]:
 @fields_of.register
 def _(record: LowRankCovariance) -> dict[str, Any]:
     return {"noise": record.noise, "factor": record.factor}
+
+
+@fields_of.register
+def _(record: Divergences) -> dict[str, Any]:
+    return {"figures": record.figures}
 
 
 @fields_of.register

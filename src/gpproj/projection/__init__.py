@@ -19,7 +19,7 @@ from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.problems import LEFT
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
-from gpproj.projection.projections import Figures, Projection, mask_of
+from gpproj.projection.projections import Divergences, Figures, Projection, mask_of
 from gpproj.projection.protocol import CandidateFit, Effort, Projector
 from gpproj.projection.stages import StagedProjector, staged
 from gpproj.projection.submodel import GaussianProcessSubmodel, Submodel
@@ -33,6 +33,7 @@ __all__ = [
     "CriterionName",
     "Effort",
     "Family",
+    "Divergences",
     "Figures",
     "GaussianProcessSubmodel",
     "Learn",

@@ -12,7 +12,7 @@ import numpy as np
 from gpproj.execute import run
 from gpproj.linalg import is_numpy, room_for
 from gpproj.projection.family import Family
-from gpproj.projection.projections import Projection
+from gpproj.projection.projections import Divergences, Figures, Projection
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel, Part, parts_of, submodel_of
 from gpproj.reference import (
@@ -52,8 +52,17 @@ def project_clusters(
         What may be wrong with the projection.
     """
     work = partial(_parts, reference, projector, integrated, positions)
-    found = run(work, _batches(reference, clusters), n_jobs)
-    return submodel_of(reference, positions, [pair for pairs in found for pair in pairs], problems)
+    found = [pair for pairs in run(work, _batches(reference, clusters), n_jobs) for pair in pairs]
+    lost = None
+    if found[0][0].figures is None:  # one process stands for all draws
+
+        def compute() -> Figures:
+            figures = projector.with_figures(integrated).figures
+            assert figures is not None  # it has just been computed
+            return figures
+
+        lost = Divergences(compute=compute, known={projector.criterion.name: integrated.error})
+    return submodel_of(reference, positions, found, problems, lost)
 
 
 class _Batch(NamedTuple):
@@ -105,7 +114,7 @@ def _parts(
     """Project some clusters; the matrices of their targets are let go at once, unless kept."""
     batch = clusters if isinstance(clusters, _Batch) else _batch(reference, clusters)
     if batch.components[0].target is reference.target:
-        found = [integrated if integrated.figures else projector.with_figures(integrated)]
+        found = [integrated]
     else:
         found = _project(reference, projector, integrated, batch)
     learn = projector.learn

@@ -22,6 +22,7 @@ import numpy as np
 from gpproj.linalg import Host, to_host
 from gpproj.projection.irls import best_start, irls
 from gpproj.projection.options import ProjectionOptions
+from gpproj.projection.projections import Divergences, Figures
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import LinearDraws, LinearPredictive, LinearReference
 
@@ -49,8 +50,6 @@ class LinearSubmodel(LinearPredictive, Submodel):
     """Projection error of every draw, per observation, `(s,)`; `projection_error` is their mean."""
     extra: float
     """Mean growth of the noise variance on the model's scale; NaN for classes and counts."""
-    loo_divergence: float = np.nan
-    """Not known for linear submodels."""
 
     @property
     def extra_variance(self) -> float:
@@ -129,8 +128,7 @@ def project_draws(reference: LinearReference, positions: tuple[int, ...]) -> Lin
     error = float(linear.weights @ errors)
     return LinearSubmodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
-        posterior_kl=error,
-        projection_error=error,
+        lost=Divergences(Figures(error, error, np.nan)),
         converged=converged,
         evaluations=iterations,
         data_columns=reference.training.columns,

@@ -9,7 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg import Host
+from gpproj.execute import has_partners, shared
+from gpproj.kernels import Kernel, Mask
+from gpproj.linalg import Host, is_numpy
 from gpproj.optimise import State, begin
 from gpproj.priors import Bounds, LogPrior
 from gpproj.projection.family import Family
@@ -50,8 +52,11 @@ class Loss:
 
     def __call__(self, parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
         """Return value and gradient for some of the lanes, `(a,)` and `(a, p)`."""
-        target, kernel = self.compared_with.at(lanes), self.family.kernel
-        value, gradient = self._function(target, kernel, parameters, self.masks[lanes])
+        part, kernel, masks = self.compared_with.at(lanes), self.family.kernel, self.masks[lanes]
+        if len(lanes) > 1 and has_partners() and part.inducing is None and is_numpy(part.X):
+            value, gradient = shared(_value, (self.learn, part, kernel), parameters, masks)
+        else:
+            value, gradient = self._function(part, kernel, parameters, masks)
         if self.family.log_prior is None:
             return value, gradient
         prior = self.at(lanes).log_prior(parameters)
@@ -115,3 +120,8 @@ class Loss:
         if self.family.log_prior is None:
             return values
         return values + PRIOR_WEIGHT * self.log_prior(parameters).value
+
+
+def _value(known: tuple[Objective, AnyTarget, Kernel], parameters: Host, masks: Mask) -> Value:
+    learn, part, kernel = known
+    return learn.value(part, kernel, parameters, masks)

@@ -315,7 +315,7 @@ class ProcessProjector(Solver):
 
     def columns(self, projections: Sequence[Projection], unit: float) -> dict[str, list[float]]:
         """Return all divergences, and the extra standard deviation in units of the target."""
-        every = [found.figures or self.with_figures(found).figures for found in projections]
+        every = [self.with_figures(found).figures for found in projections]
         return {
             **{name: [getattr(own, name) for own in every] for name in Figures._fields},
             "extra_sd": [float(np.exp(0.5 * found.parameters[-1]) * unit) for found in projections],

@@ -22,7 +22,7 @@ from gpproj.projection.conditioning import (
     conditioning_rows,
 )
 from gpproj.projection.objective import Objective
-from gpproj.projection.projections import Figures, Projection
+from gpproj.projection.projections import Divergences, Figures, Projection
 from gpproj.reference import Cluster, Reference, Targets
 
 
@@ -42,18 +42,14 @@ class Submodel(Mixture):
     """A model on some of the inputs that predicts as the reference does.
 
     Made by `gpproj.project` and by searches, not by hand: a `GaussianProcessSubmodel`, or a
-    `LinearSubmodel` of a linear reference. It keeps only what prediction needs. Everything public
-    is in the user's units.
+    `LinearSubmodel` of a linear reference. It keeps what prediction needs, and the reference until
+    all divergences from it are known. Everything public is in the user's units.
     """
 
     inputs: tuple[str, ...]
     """Names of its inputs, in the order they were given."""
-    posterior_kl: float
-    """The divergence from the reference's posterior, which the paper's projection minimises."""
-    projection_error: float
-    """The divergence from the reference of what it predicts at the training rows: the paper's."""
-    loo_divergence: float
-    """The divergence between predictions of single rows from the others, summed over the rows."""
+    lost: Divergences
+    """All divergences from the reference."""
     converged: bool
     """Whether the optimisation ended at an optimum."""
     evaluations: int
@@ -62,6 +58,27 @@ class Submodel(Mixture):
     """Names and scaling of all inputs of the reference."""
     problems: tuple[str, ...] = ()
     """What may be wrong with it, in sentences; empty if nothing was seen."""
+
+    @property
+    def posterior_kl(self) -> float:
+        """The divergence from the reference's posterior, which the paper's projection minimises."""
+        return self.lost["posterior_kl"]
+
+    @property
+    def projection_error(self) -> float:
+        """The divergence from the reference of what it predicts at the training rows: the paper's.
+
+        It is computed when it is asked for first, and takes the cube of the number of rows.
+        """
+        return self.lost["projection_error"]
+
+    @property
+    def loo_divergence(self) -> float:
+        """The divergence between predictions of single rows from the others, summed over the rows.
+
+        Not known for linear submodels.
+        """
+        return self.lost["loo_divergence"]
 
     @property
     @abstractmethod
@@ -172,6 +189,7 @@ def submodel_of(
     positions: tuple[int, ...],
     parts: Sequence[tuple[Projection, Part]],
     problems: tuple[str, ...] = (),
+    lost: Divergences | None = None,
 ) -> GaussianProcessSubmodel:
     """Return the mixture of projected clusters; what it lost is their weighted mean.
 
@@ -180,15 +198,19 @@ def submodel_of(
     positions : tuple of int
         Inputs, in the order the user knows them.
     parts : sequence of (Projection, Part)
-        One for each cluster of the reference's draws; the projections have their figures.
+        One for each cluster of the reference's draws.
     problems : tuple of str
         What may be wrong with the submodel.
+    lost : Divergences, optional
+        What it lost. When left out, the projections have their figures.
     """
-    figures = np.array([found.figures for found, _ in parts])
-    weights = np.array([part.weight for _, part in parts])
+    if lost is None:
+        figures = np.array([found.figures for found, _ in parts])
+        weights = np.array([part.weight for _, part in parts])
+        lost = Divergences(Figures(*(weights @ figures).tolist()))
     return GaussianProcessSubmodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
-        **Figures(*(weights @ figures).tolist())._asdict(),
+        lost=lost,
         converged=all(found.converged for found, _ in parts),
         evaluations=sum(found.evaluations for found, _ in parts),
         data_columns=reference.training.columns,

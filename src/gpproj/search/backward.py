@@ -98,17 +98,16 @@ def backward_search(
             error = np.array([projections[-1].error])
             left = float(relative(error, null.error, full.error)[0])
             display.step(number, units[removed[-1]].name, left)
-        completed = tuple(projector.with_figures(one) for one in reversed(projections))
     path = SearchPath(
         reference=reference,
         projector=projector,
         units=tuple(units[number] for number in reversed(removed)),
-        projections=completed,
+        projections=tuple(reversed(projections)),
         null_error=null.error,
         full_error=full.error,
         always=(*forced, *(place for number in stay for place in units[number].positions)),
         candidate_records=tuple(records),
-        better=(None,) * len(completed),
+        better=(None,) * len(projections),
         clusters=own_clusters,
     )
     return Result(path, {"groups": options.groups, "always": options.always})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gpproj.execute import Progress, same_workers, time_text
+from gpproj.execute import Progress, partners, same_workers, time_text
 from gpproj.kernels import Kernel
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import PriorLike
@@ -148,7 +148,7 @@ def forward_search(
     projector = projector_of(reference, options)
     own_clusters = projector.clusters_of(clusters)
     own_projector = search_projector(options.strategy, projector, reference)
-    space = SearchSpace(own_projector, forced, units, n_jobs)
+    space = SearchSpace(own_projector, forced, units, 1)
     search = ForwardSearch(reference, space, options)
     saved = None
     if checkpoint is not None:
@@ -156,7 +156,7 @@ def forward_search(
     path = _resumed(reference, space, saved, extend)
     done = 0 if path is None else len(path.units)
     display = Progress("forward search", steps, done=done, enabled=progress)
-    with display, one_blas_thread(), same_workers(n_jobs):
+    with display, one_blas_thread(), partners(n_jobs), same_workers(n_jobs):
         if path is None:
             path = search.begin()
         left = len(path.units) < steps  # else nothing more is to be learned

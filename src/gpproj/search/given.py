@@ -94,7 +94,7 @@ def reprojected(reference: Reference, path: SearchPath) -> SearchPath:
         space = SearchSpace(learning, path.always, own.units)
         everything = frozenset(range(len(own.units)))
         end = learning.refine(fit_set(space, ProjectionCache(), everything, nested))
-        better.append(Subset(own.units, projector.with_figures(end)))
+        better.append(Subset(own.units, end))
     return replace(found, better=tuple(better), clusters=path.clusters)
 
 
@@ -116,14 +116,13 @@ def _project_nested(
             else:
                 end = null._replace(inputs=space.inputs(members))
             found.append(cache.add(members, end))
-        completed = tuple(projector.with_figures(one) for one in found)
     return SearchPath(
         reference=reference,
         projector=projector,
         units=units,
-        projections=completed,
+        projections=tuple(found),
         null_error=null.error,
         full_error=full.error,
         always=always,
-        better=(None,) * len(completed),
+        better=(None,) * len(found),
     )

@@ -85,7 +85,7 @@ class ForwardSearch:
             reference=self.reference,
             projector=projector,
             units=(),
-            projections=(projector.with_figures(first),),
+            projections=(first,),
             null_error=null.error,
             full_error=full.error,
             always=always,
@@ -111,7 +111,7 @@ class ForwardSearch:
         grown = replace(
             path,
             units=(*path.units, space.units[left[best]]),
-            projections=(*path.projections, space.projector.with_figures(chosen)),
+            projections=(*path.projections, chosen),
             candidate_records=(*path.candidate_records, *records),
             better=(*path.better, None),
         )
@@ -245,7 +245,7 @@ class ForwardSearch:
         for members in sets:
             size = len(members)
             if cache[members].error < path.best_subset(size).projection.error:
-                refined = projector.with_figures(projector.refine(cache[members]))
+                refined = projector.refine(cache[members])
                 own = Subset(self.space.units_of(members), refined)
                 path = replace(path, better=(*path.better[:size], own, *path.better[size + 1 :]))
         return path

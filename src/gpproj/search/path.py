@@ -191,6 +191,11 @@ class SearchPath:
         return steps
 
     @cached_property
+    def _completed(self) -> tuple[Projection, ...]:
+        """The projections with all divergences, some of which take long and nothing goes by."""
+        return tuple(self.projector.with_figures(one) for one in self.projections)
+
+    @cached_property
     def _submodels(self) -> dict[tuple[tuple[str, ...], Clusters], Submodel]:
         return {}
 
@@ -252,7 +257,7 @@ class SearchPath:
             **({} if self.searched is None else {"searched": self.searched.relative_errors}),
             "best_inputs": [", ".join(self.best_inputs(size)) for size in range(len(self))],
             "best_relative_error": best,
-            **self.projector.columns(self.projections, unit),
+            **self.projector.columns(self._completed, unit),
             "converged": [found.converged for found in self.projections],
         }
         return pd.DataFrame(table, index=pd.RangeIndex(len(self), name="size"))

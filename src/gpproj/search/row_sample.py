@@ -67,12 +67,12 @@ def on_all_rows(
         if one is None or now.error >= nested.error:
             better.append(None)
         else:
-            better.append(Subset(one.units, projector.with_figures(now)))
+            better.append(Subset(one.units, now))
     return replace(
         path,
         reference=reference,
         projector=projector,
-        projections=tuple(projector.with_figures(one) for one in found),
+        projections=tuple(found),
         null_error=null.error,
         full_error=full.error,
         better=tuple(better),
