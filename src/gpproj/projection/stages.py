@@ -101,8 +101,11 @@ class StagedProjector(ProcessProjector):
         return self.few.first
 
     def with_tolerance(self, tolerance: float) -> StagedProjector:
-        """Return the same projector with another tolerance, at every stage."""
-        return replace(self, tolerance=tolerance, few=self.few.with_tolerance(tolerance))
+        """Return the same projector with another tolerance; on few rows it stays that of candidates.
+
+        Optima on few rows are starts, and are compared by differences that chance exceeds by far.
+        """
+        return replace(self, tolerance=tolerance, few=self.few.with_tolerance(max(tolerance, LOOSE)))
 
     @cached_property
     def loose(self) -> StagedProjector:
@@ -335,7 +338,7 @@ def staged(projector: Projector, reference: Reference) -> Projector:
 
 def _over(projector: ProcessProjector, few: ProcessProjector) -> StagedProjector:
     """Return a projector above one of fewer rows."""
-    return StagedProjector(**_fields_of(projector), few=few)
+    return StagedProjector(**_fields_of(projector), few=few.with_tolerance(LOOSE))
 
 
 def _fields_of(projector: ProcessProjector) -> dict[str, Any]:

@@ -98,20 +98,29 @@ def with_modes_on_fewer_inputs(posterior: LogPosterior, modes: Sequence[Mode]) -
         return list(modes)
     few = posterior.on_some_rows(ROWS)
     passed = list(_eliminated(few, modes[0].parameters))
-    n, count = posterior.problem.y.shape[0], few.problem.y.shape[0]
+    factor = posterior.times * posterior.rows / few.rows
     heights = []
     for smaller, state in passed:
         own = posterior.with_problem(mask=smaller.problem.mask)
-        height = -state.value[0] if n == count else float(own.density()(state.x).value[0])
+        height = -state.value[0] if factor == 1.0 else float(own.density()(state.x).value[0])
         heights.append(height + _log_weight(own))
     found: list[Mode] = []
     for place in np.argsort(heights, kind="stable")[::-1][:FOLLOWED]:
         smaller, state = passed[place]
         own = posterior.with_problem(mask=smaller.problem.mask)
-        end = own.continued(state, n / count, np.empty((0, state.x.shape[1])))
+        end = own.continued(state, factor, np.empty((0, state.x.shape[1])))
         off = _entries_of(posterior, posterior.problem.mask & ~own.problem.mask)
         found += [mode._replace(off=off) for mode in _weighed(own, modes_of(own, end))]
     return _with_share(_weighed(posterior, modes), found)
+
+
+def inputs_off(posterior: LogPosterior, mode: Mode) -> NDArray[np.bool_]:
+    """Return which inputs do not act at a mode, `(d,)`."""
+    found = np.zeros(posterior.problem.mask.size, dtype=bool)
+    if mode.off is not None:
+        for j, places in _places(posterior).items():
+            found[j] = mode.off[places].all()
+    return found
 
 
 def _with_share(whole: list[Mode], fewer: list[Mode]) -> list[Mode]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,15 @@ from gpproj.reference.conditioning import (
     training_for,
 )
 from gpproj.reference.draws import Draws
-from gpproj.reference.fewer_inputs import with_modes_on_fewer_inputs, without_useless_inputs
+from gpproj.reference.fewer_inputs import (
+    inputs_off,
+    with_modes_on_fewer_inputs,
+    without_useless_inputs,
+)
 from gpproj.reference.fit_starts import first_starts, pruned_starts, starts_by_input
 from gpproj.reference.fit_through_points import optimised
 from gpproj.reference.log_posterior import LogPosterior
-from gpproj.reference.modes import draws_around, modes_of
+from gpproj.reference.modes import Mode, draws_around, modes_of, settled, shares_of
 from gpproj.reference.process import GaussianProcessReference
 
 KERNELS = (Constant() + SquaredExponential(), Constant() + Matern52())
@@ -42,13 +47,19 @@ UNDECIDED = 5.0
 """Nats of log evidence on these rows that do not decide between structures: all rows do."""
 
 FOLLOWED = 3
-"""Modes on these rows that are followed to all of them."""
+"""Modes on these rows that are followed to more of them."""
 
-CHECKED = 1000
-"""Rows on which they are checked on the way."""
+EXPLORED = 1000
+"""Rows on which the posterior is explored at most: which modes there are, what they weigh, and how
+wide they are."""
 
-DRAWS = 16
-"""Draws of the hyperparameters, where the user gives no number."""
+LEARNED = 2000
+"""Rows that hyperparameters are learned from at most. With more of them they hardly change, and an
+evaluation takes the cube of their number; predictions are given all rows."""
+
+DRAWS, FEWEST, MANY_ROWS = 16, 4, 1000
+"""Draws of the hyperparameters, where the user gives no number: fewer from so many rows on, where
+they differ little and each takes the cube of the rows."""
 
 
 @remembered("X", "y", "exposure")
@@ -90,8 +101,9 @@ def fit(
         classes and counts is centred at their overall rate. Without it the bounds and starts
         follow the scale of the data, but a target far from zero needs a constant.
     draws : int, optional
-        Number of draws of the hyperparameters; one is the highest mode itself. Sixteen when left
-        out, or one with inducing points, where leave-one-out of draws is not offered.
+        Number of draws of the hyperparameters; one is the highest mode itself. When left out it is
+        sixteen, with more than 1000 rows as many fewer, but four at least; or one with inducing
+        points, where leave-one-out of draws is not offered.
     exposure : array `(n,)`, optional
         What the rate of each count is multiplied by: time, area, people at risk.
     prior : {"saas", "weak", "botorch", "inverse-gamma", "log-uniform"}, mapping or None
@@ -132,14 +144,17 @@ def fit(
     check_nugget(nugget)
     training = training_for(X, y, observation, standardize, exposure, device)
     method, sparse = plan_of(inference, observation, training.n)
-    count = check_draws(draws, sparse)
+    count = check_draws(draws, sparse, training.n)
     units = scales(training)
     problems = [problem_of(training, one, observation, method, nugget) for one in structures]
     posteriors = [LogPosterior(one, units, prior).without_copies() for one in problems]
+    explored = [one.by_some_rows(EXPLORED) for one in posteriors] if sparse is None else posteriors
     with one_blas_thread():
-        posterior, optimum = best_of(posteriors, training, kernel, sparse)
-        modes = modes_of(posterior, optimum) if count > 1 else []
-        modes = with_modes_on_fewer_inputs(posterior, modes)
+        posterior, optimum = best_of(explored, training, kernel, sparse)
+        modes = modes_of(posterior, optimum) if count > 1 or posterior.times > 1.0 else []
+        if count > 1:
+            modes = with_modes_on_fewer_inputs(posterior, modes)
+        modes = _on_more_rows(posterior, posteriors[0], modes, count)
     best = int(np.argmin(optimum.value))
     if not np.isfinite(optimum.value[best]):
         raise ValueError("kernel: its covariance could not be factorised at any start")
@@ -160,10 +175,11 @@ def fit(
     return Result(reference, {"inference": sparse or inference, "check": False})
 
 
-def check_draws(draws: Any, sparse: Sparse | None) -> int:
+def check_draws(draws: Any, sparse: Sparse | None, n: int) -> int:
     """Return the number of draws that is asked for, or the usual one."""
     if draws is None:
-        return DRAWS if sparse is None else 1
+        usual = max(FEWEST, DRAWS * MANY_ROWS // max(n, MANY_ROWS))
+        return usual if sparse is None else 1
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}")
     return int(draws)
@@ -226,16 +242,28 @@ def _on_all_rows(posterior: LogPosterior, few: LogPosterior, optima: State) -> S
 
     On the way they are checked: an input that acts fast may not show on few rows.
     """
-    n = posterior.problem.y.shape[0]
-    checked = few.problem.y.shape[0] >= CHECKED
-    if n >= 1.5 * CHECKED and not checked:
-        middle = posterior.on_some_rows(CHECKED)
-        return _on_all_rows(posterior, middle, _on_all_rows(middle, few, optima))
     modes = modes_of(few, optima)[:FOLLOWED]
     lanes = [int(np.argmax((optima.x == mode.parameters).all(axis=1))) for mode in modes]
-    others = np.empty((0, optima.x.shape[1])) if checked else starts_by_input(posterior)
-    factor = n / few.problem.y.shape[0]
-    return posterior.continued(optima.take(np.array(lanes, dtype=np.intp)), factor, others)
+    factor = posterior.times * posterior.rows / few.rows
+    followed = optima.take(np.array(lanes, dtype=np.intp))
+    return posterior.continued(followed, factor, starts_by_input(posterior))
+
+
+def _on_more_rows(
+    explored: LogPosterior, whole: LogPosterior, modes: list[Mode], count: int
+) -> list[Mode]:
+    """Return the modes that have draws, at their maxima on as many rows as are learned from."""
+    if explored.times == 1.0 or not modes:
+        return modes
+    learned = whole.by_some_rows(LEARNED)
+    problem = explored.problem.with_rows_of(learned.problem)
+    found = []
+    for mode, share in zip(modes, shares_of(modes, count).tolist(), strict=True):
+        if share:
+            inside = problem.mask & ~inputs_off(explored, mode)
+            own = replace(learned, problem=replace(problem, mask=inside))
+            found.append(settled(own, mode))
+    return found
 
 
 def _log_evidence(posterior: LogPosterior, optima: State) -> float:

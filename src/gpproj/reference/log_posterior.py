@@ -41,6 +41,10 @@ pairs it takes half as many evaluations more."""
 LOOSE = 1e-7
 """Relative change of the density that counts as none on many rows."""
 
+CURVED = 500
+"""Rows that the curvature around a mode is seen on at most: it takes a gradient for each parameter.
+"""
+
 FEW_ITERATIONS, NEAR = 8, 5.0
 """Iterations after which a start must be about as good as the maxima that are known, in nats."""
 
@@ -56,11 +60,14 @@ class LogPosterior:
         Units of the data, which priors and bounds are in.
     prior : str, mapping or None
         Prior of the hyperparameters; None for the marginal likelihood alone.
+    times : float
+        How often the evidence counts, where these rows stand for more.
     """
 
     problem: Problem
     units: Scales
     prior: PriorLike
+    times: float = 1.0
 
     @cached_property
     def log_prior(self) -> Prior | None:
@@ -102,6 +109,8 @@ class LogPosterior:
         def density(parameters: Host, lanes: Sequence[int] | None = None) -> Evidence:
             remembered = None if lanes is None else memory
             evidence = log_evidence(self.problem, parameters, remembered, lanes)
+            if self.times != 1.0:
+                evidence = Evidence(self.times * evidence.value, self.times * evidence.gradient)
             if self.log_prior is None:
                 return evidence
             weight = self.log_prior(parameters, self.problem.masks(parameters.shape[0]))
@@ -172,12 +181,14 @@ class LogPosterior:
     def on_rows(self, rows: NDArray[np.intp]) -> LogPosterior:
         """Return the posterior given some of the rows alone."""
         problem = self.problem
-        return self.with_problem(
+        some = replace(
+            problem,
             X=taken(problem.X, rows),
             y=taken(problem.y, rows),
             offset=taken(problem.offset, rows),
             labels=None if problem.labels is None else problem.labels[rows],
         )
+        return replace(self, problem=some, times=1.0)
 
     def without_copies(self) -> LogPosterior:
         """Return the posterior in which rows that are copies of another count once.
@@ -189,9 +200,22 @@ class LogPosterior:
         first = copies_of(self.problem.X, to_host(self.problem.y))
         return self if first is None else self.on_rows(np.unique(first))
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.problem.y.shape[0])
+
     def on_some_rows(self, most: int) -> LogPosterior:
         """Return the posterior given so many rows at most, evenly spread over all of them."""
-        n = int(self.problem.y.shape[0])
-        if n <= most:
-            return self
-        return self.on_rows(np.linspace(0, n - 1, most).astype(np.intp))
+        if self.rows <= most:
+            return self if self.times == 1.0 else replace(self, times=1.0)
+        return self.on_rows(np.linspace(0, self.rows - 1, most).astype(np.intp))
+
+    def by_some_rows(self, most: int) -> LogPosterior:
+        """Return about the same posterior, by so many rows at most that stand for all of them."""
+        return replace(self.on_some_rows(most), times=self.times * max(1.0, self.rows / most))
+
+    @cached_property
+    def curvature(self) -> Callable[..., Evidence]:
+        """A density with about the same curvature, for differences of gradients."""
+        return self.by_some_rows(CURVED).density()
