@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.linalg import DenseCovariance, LowRankCovariance
+from gpproj.linalg import DeferredCovariance, DenseCovariance, LowRankCovariance
 from gpproj.reference.draws import Draws
 from tests.fitting import fit_mode
 
@@ -32,7 +32,7 @@ def assert_same(one, other):
                 assert_same(getattr(one, field.name), getattr(other, field.name))
     elif isinstance(one, LowRankCovariance):
         assert_same([one.noise, one.factor], [other.noise, other.factor])
-    elif isinstance(one, DenseCovariance):
+    elif isinstance(one, DenseCovariance | DeferredCovariance):
         assert_same(one.dense(), other.dense())
     elif isinstance(one, pd.DataFrame):
         pd.testing.assert_frame_equal(one, other)

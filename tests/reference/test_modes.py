@@ -15,8 +15,9 @@ from gpproj.likelihoods import Gaussian
 from gpproj.priors import Bounds, LogNormal, scales
 from gpproj.reference import fitting
 from gpproj.reference.fit_starts import default_starts
+from gpproj.reference.fitting import check_draws
 from gpproj.reference.log_posterior import LogPosterior
-from gpproj.reference.modes import WIDEST, Mode, draws_around, modes_of
+from gpproj.reference.modes import LITTLE, WIDEST, Mode, draws_around, modes_of, settled
 from tests.fitting import fit_mode
 
 KERNEL = Constant() + SquaredExponential()
@@ -34,11 +35,14 @@ def given_density(density, d=2, mask=None, box=WIDE):
     problem = gpproj.condition(*data(d=d), KERNEL, Gaussian(0.1), standardize=True).problem
     mask = np.ones(d, dtype=bool) if mask is None else np.array(mask)
     changed = SimpleNamespace(kernel=problem.kernel, likelihood=problem.likelihood, mask=mask)
-    return SimpleNamespace(problem=changed, density=lambda: density, bounds=box)
+    return SimpleNamespace(
+        problem=changed, density=lambda: density, curvature=density, bounds=box
+    )
 
 
-def optimum(x, value):
-    return SimpleNamespace(x=np.atleast_2d(x), value=-np.atleast_1d(value))
+def optimum(x, value, slope=0.0):
+    x = np.atleast_2d(x)
+    return SimpleNamespace(x=x, value=-np.atleast_1d(value), gradient=-slope * np.ones_like(x))
 
 
 def gaussian(centre, H, height=0.0):
@@ -122,7 +126,7 @@ def test_what_pushes_against_a_bound_stays_there():
         return Evidence(value + (t - CENTRE) @ slope, gradient + slope)
 
     box = Bounds(np.append(np.full(4, -50.0), CENTRE[4]), np.full(5, 50.0))
-    (mode,) = modes_of(given_density(density, box=box), optimum(CENTRE, 0.0))
+    (mode,) = modes_of(given_density(density, box=box), optimum(CENTRE, 0.0, slope))
     drawn = draws_around([mode], 400, box).parameters
     np.testing.assert_array_equal(drawn[:, 4], CENTRE[4])
     np.testing.assert_allclose(drawn[:, :4].std(axis=0), 1.0, rtol=0.05)
@@ -141,6 +145,63 @@ def test_the_same_optimum_is_one_mode_and_others_are_their_own():
     # What could not be evaluated is no mode.
     nothing = modes_of(posterior, optimum([CENTRE, far], [-np.inf, -np.inf]))
     assert nothing == []
+
+
+def test_a_mode_settles_where_more_rows_have_their_maximum(curvature):
+    """Newton's steps with a curvature that is half as large again as the right one."""
+    posterior = given_density(gaussian(CENTRE, curvature))
+    W = np.linalg.cholesky(np.linalg.inv(1.5 * curvature))
+    away = CENTRE + np.array([0.3, -0.2, 0.1, 0.4, -0.3])
+    found = settled(posterior, Mode(away, W, 3.0)).parameters - CENTRE
+    assert 0.5 * found @ curvature @ found < LITTLE
+    assert 0.5 * (away - CENTRE) @ curvature @ (away - CENTRE) > 10 * LITTLE
+    # Steps that are too long are taken back.
+    wild = settled(posterior, Mode(away, 5.0 * W, 3.0)).parameters - CENTRE
+    assert 0.5 * wild @ curvature @ wild < 0.5 * (away - CENTRE) @ curvature @ (away - CENTRE)
+
+
+def test_few_rows_that_stand_for_many_have_about_their_curvature():
+    X, y = data(n=800, seed=2)
+    ref = gpproj.condition(X, y, KERNEL, Gaussian(0.04), standardize=True)
+    whole = LogPosterior(ref.problem, scales(ref.training), "weak")
+    state = whole.ascended(default_starts(whole))
+    (mode, *_) = modes_of(whole, state)
+    (exact, *_) = modes_of(replace_curvature(whole), state)
+    assert whole.by_some_rows(400).times == 2.0
+    sd, expected = (np.sqrt(np.sum(one.spread**2, axis=1)) for one in (mode, exact))
+    np.testing.assert_allclose(sd, expected, rtol=0.35)
+    assert mode.log_mass == pytest.approx(exact.log_mass, abs=1.0)
+
+
+def replace_curvature(posterior):
+    """The same posterior, whose curvature is that of all rows."""
+    own = SimpleNamespace(**{name: getattr(posterior, name) for name in ("problem", "bounds")})
+    own.curvature = posterior.density()
+    return own
+
+
+def test_hyperparameters_of_many_rows_are_learned_from_some(monkeypatch):
+    X, y = data(n=240, seed=4)
+    whole = gpproj.fit(X, y, check=False)
+    for name, rows in (("COMPARED", 40), ("EXPLORED", 60), ("LEARNED", 120)):
+        monkeypatch.setattr(fitting, name, rows)
+    some = gpproj.fit(X, y, check=False)
+    assert some.training.n == 240
+    new, target = data(n=500, seed=5)
+    gain = np.mean(some.log_density(new, target) - whole.log_density(new, target))
+    assert abs(gain) < 0.05
+    # One draw is the mode on the rows that were learned from.
+    one = gpproj.fit(X, y, check=False, draws=1, kernel=KERNEL)
+    learned = LogPosterior(one.problem, scales(one.training), "saas").by_some_rows(120)
+    density = learned.density()
+    rise = learned.ascended(one.draws.parameters).value[0] + density(one.draws.parameters).value[0]
+    assert -0.2 < rise <= 1e-6
+
+
+@pytest.mark.parametrize(("n", "draws"), [(40, 16), (1000, 16), (2000, 8), (5000, 4)])
+def test_many_rows_have_fewer_draws(n, draws):
+    assert check_draws(None, None, n) == draws
+    assert check_draws(7, None, n) == 7
 
 
 def test_draws_are_shared_by_mass():

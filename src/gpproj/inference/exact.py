@@ -24,7 +24,7 @@ from gpproj.inference.problem import (
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import (
     Array,
-    DenseCovariance,
+    DeferredCovariance,
     Factor,
     Host,
     cholesky,
@@ -111,18 +111,22 @@ def posterior(problem: Problem, parameters: Host, given: Conditioned) -> Latent:
     """Return the latent posterior at the training inputs for one parameter vector, `(p,)`.
 
     With V = sigma^2 I:  mu = y - V A^-1 y,  Sigma = V - V A^-1 V; equal to the usual
-    K_ref A^-1 y and K_ref - K_ref A^-1 K_ref for K_ref = K + eps I, with one matrix product.
+    K_ref A^-1 y and K_ref - K_ref A^-1 K_ref for K_ref = K + eps I, with one matrix product, where
+    Sigma is needed.
 
     `given` is the process at these parameters.
     """
-    noise = math.exp(parameters[-1])
-    A_inverse = given.root.T @ given.root
-    identity = namespace(problem.X).eye(
-        problem.y.shape[0], dtype=problem.X.dtype, device=problem.X.device
-    )
+    noise, root = math.exp(parameters[-1]), given.root
+    xp = namespace(root)
+
+    def covariance() -> Array:
+        identity = xp.eye(root.shape[0], dtype=root.dtype, device=root.device)
+        return noise * (identity - noise * (root.T @ root))
+
+    diagonal = noise * (1.0 - noise * xp.sum(root**2, axis=0))
     return Latent(
         latent_mean=problem.y - noise * given.coefficients,
-        latent_cov=DenseCovariance(noise * (identity - noise * A_inverse)),
+        latent_cov=DeferredCovariance(diagonal, covariance),
         likelihood=problem.likelihood_at(parameters),
         sites=given.sites,
     )

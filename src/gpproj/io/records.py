@@ -29,7 +29,7 @@ from gpproj.inference import Conditioned, Inducing, Latent, Marginals, Problem, 
 from gpproj.io.plain import MAPPING, plain, restored
 from gpproj.io.recipes import RECIPE, plain_recipe, recipe_of
 from gpproj.kernels import Kernel
-from gpproj.linalg import DenseCovariance, LowRankCovariance, to_host
+from gpproj.linalg import DeferredCovariance, DenseCovariance, LowRankCovariance, to_host
 from gpproj.optimise import Outcome
 from gpproj.prediction import LatentPredictor
 from gpproj.projection import Divergences, Figures, GaussianProcessSubmodel, LinearSubmodel
@@ -48,6 +48,9 @@ from gpproj.store import Stored
 from gpproj.validation.scores import Scores
 
 ARRAY, NUMBER = "array", "number"
+
+COMPUTED = 1000
+"""Rows up to which matrices that could be computed again are saved."""
 
 
 class Chains(NamedTuple):
@@ -108,6 +111,13 @@ def _(record: DenseCovariance) -> dict[str, Any]:
 
 
 @fields_of.register
+def _(record: Latent) -> dict[str, Any]:
+    cov = record.latent_cov
+    whole = cov.whole if isinstance(cov, DeferredCovariance) else cov
+    return record._replace(latent_cov=whole)._asdict()
+
+
+@fields_of.register
 def _(record: LowRankCovariance) -> dict[str, Any]:
     return {"noise": record.noise, "factor": record.factor}
 
@@ -130,9 +140,10 @@ def _(record: GaussianProcessReference) -> dict[str, Any]:
         stats = getattr(posterior, "sample_stats", {})
         statistics = {str(name): np.asarray(stats[name]) for name in stats}
         chains = Chains(int(posterior.posterior.sizes["chain"]), statistics)
-    # The moments are saved although they follow from the rest: other numbers of threads, and other
-    # machines, would compute other last digits.
-    computed = Computed(record.latent, record._central)
+    # The moments of few rows are saved although they follow from the rest: other numbers of threads,
+    # and other machines, would compute other last digits.
+    small = record.training.n <= COMPUTED or record.problem.inducing is not None
+    computed = Computed(record.latent, record._central) if small else None
     found = {field.name: getattr(record, field.name) for field in fields(record)}
     return {**found, "posterior": chains, "_computed": computed}
 

@@ -23,7 +23,12 @@ from gpproj.linalg.arrays import (
     transpose,
 )
 from gpproj.linalg.blocks import Blocks
-from gpproj.linalg.covariance import Covariance, DenseCovariance, LowRankCovariance
+from gpproj.linalg.covariance import (
+    Covariance,
+    DeferredCovariance,
+    DenseCovariance,
+    LowRankCovariance,
+)
 from gpproj.linalg.device_factor import deferred_failures, defers_failures
 from gpproj.linalg.device_graphs import Replays, same_stream, to_device_of
 from gpproj.linalg.factor import (
@@ -58,6 +63,7 @@ __all__ = [
     "Array",
     "Blocks",
     "Covariance",
+    "DeferredCovariance",
     "DenseCovariance",
     "Factor",
     "Host",

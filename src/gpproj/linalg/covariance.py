@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -160,6 +161,90 @@ class DenseCovariance(Covariance):
     def __repr__(self) -> str:
         """Name the class and its size."""
         return f"DenseCovariance(n={self.shape[0]})"
+
+
+class DeferredCovariance(Covariance):
+    """A covariance whose diagonal is known, and whose matrix is computed where it is needed.
+
+    Parameters
+    ----------
+    diagonal : array `(n,)`
+    compute : callable
+        Returns the matrix, `(n, n)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpproj.linalg import DeferredCovariance
+    >>> covariance = DeferredCovariance(np.ones(3), lambda: np.eye(3))
+    >>> covariance.diagonal().tolist(), (covariance @ np.arange(3.0)).tolist()
+    ([1.0, 1.0, 1.0], [0.0, 1.0, 2.0])
+    """
+
+    def __init__(self, diagonal: Array, compute: Callable[[], Array]) -> None:
+        self._diagonal, self._compute = diagonal, compute
+
+    @cached_property
+    def whole(self) -> DenseCovariance:
+        """The covariance with its matrix, which is computed once."""
+        return DenseCovariance(self._compute())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """`(n, n)`."""
+        return (int(self._diagonal.shape[0]), int(self._diagonal.shape[0]))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, `(n,)`."""
+        return self._diagonal
+
+    def column(self, i: int) -> Array:
+        """Return the i-th column, `(n,)`."""
+        return self.whole.column(i)
+
+    def product(self, right: Array) -> Array:
+        """Return `C right`."""
+        return self.whole.product(right)
+
+    def solve(self, right: Array) -> Array:
+        """Return `C^-1 right`."""
+        return self.whole.solve(right)
+
+    def log_determinant(self) -> float:
+        """Return `log|C|`."""
+        return self.whole.log_determinant()
+
+    def scaled(self, factor: float) -> DeferredCovariance:
+        """Return `factor C`."""
+        return DeferredCovariance(factor * self._diagonal, lambda: factor * self.dense())
+
+    def plus(self, other: Covariance) -> DeferredCovariance:
+        """Return the sum."""
+        total = self._diagonal + other.diagonal()
+        return DeferredCovariance(total, lambda: self.dense() + other.dense())
+
+    def plus_outer(self, half: Array) -> DeferredCovariance:
+        """Return `C + half half'`."""
+        total = self._diagonal + namespace(half).sum(half**2, axis=1)
+        return DeferredCovariance(total, lambda: self.dense() + half @ half.T)
+
+    def take(self, rows: NDArray[np.intp]) -> DeferredCovariance:
+        """Return the covariance of some rows."""
+        xp = namespace(self._diagonal)
+        some = xp.take(self._diagonal, xp.asarray(rows, device=self._diagonal.device))
+        return DeferredCovariance(some, lambda: self.whole.take(rows).dense())
+
+    def dense(self) -> Array:
+        """Return the matrix itself."""
+        return self.whole.dense()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go elsewhere as a matrix."""
+        return DenseCovariance, (self.dense(),)
+
+    def __repr__(self) -> str:
+        """Name the class and its size."""
+        return f"DeferredCovariance(n={self.shape[0]})"
 
 
 class LowRankCovariance(Covariance):

@@ -85,7 +85,6 @@ class ProcessProjector(Solver):
         return (
             to_host(target.X),
             to_host(target.latent_mean),
-            to_host(target.latent_cov.diagonal()),
             to_host(target.site_precision),
             to_host(target.site_shift),
             to_host(left_out.mean),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Literal, TypeAlias
 
@@ -23,7 +24,15 @@ from gpproj.inference import (
     reference_leave_one_out,
 )
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Covariance, Host, like, namespace, to_host
+from gpproj.linalg import (
+    Array,
+    Covariance,
+    DeferredCovariance,
+    Host,
+    like,
+    namespace,
+    to_host,
+)
 
 Clusters: TypeAlias = int | Literal["draws"] | None
 """How many Gaussian processes stand for the draws: one for None, one for each for "draws"."""
@@ -109,18 +118,24 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
     those of Gaussian noise with its mean variance, or averages of the draws' natural parameters.
     """
     draws = draws.normalised()
-    means, sites, predicted, density = [], [], [], []
+    means, variances, sites, predicted, density = [], [], [], [], []
     total: Covariance | None = None
+    deferred = problem.is_exact and problem.inducing is None
     for parameters, weight in draws:
         given = conditioned(problem, parameters)
         found = posterior(problem, parameters, given)
         means.append(found.latent_mean)
-        within = found.latent_cov.scaled(weight)
-        total = within if total is None else total.plus(within)
+        if deferred:  # else all draws would be in memory at once
+            variances.append(weight * found.latent_cov.diagonal())
+        else:
+            within = found.latent_cov.scaled(weight)
+            total = within if total is None else total.plus(within)
         sites.append(found.sites)
         assert found.left_out is not None  # as of every process of one's own
         predicted.append(found.left_out)
         density.append(left_out_density(problem, parameters, given, found.left_out))
+    if deferred:
+        total = DeferredCovariance(sum(variances[1:], variances[0]), partial(_within, problem, draws))
     assert total is not None  # there are draws
     xp = namespace(problem.y)
     stacked = xp.stack(means)
@@ -135,6 +150,17 @@ def integrate(problem: Problem, draws: Draws) -> Latent:
         mean_sites(problem, likelihood, sites, draws.weights),
         mixed_left_out(draws.weights, predicted, density),
     )
+
+
+def _within(problem: Problem, draws: Draws) -> Array:
+    """Return the mean of the draws' latent covariances, `(n, n)`."""
+    total: Array | None = None
+    for parameters, weight in draws:
+        found = posterior(problem, parameters, conditioned(problem, parameters))
+        own = weight * found.latent_cov.dense()
+        total = own if total is None else total + own
+    assert total is not None  # there are draws
+    return total
 
 
 def mixed_left_out(

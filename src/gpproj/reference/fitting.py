@@ -49,7 +49,7 @@ UNDECIDED = 5.0
 FOLLOWED = 3
 """Modes on these rows that are followed to more of them."""
 
-EXPLORED = 1000
+EXPLORED = 600
 """Rows on which the posterior is explored at most: which modes there are, what they weigh, and how
 wide they are."""
 

@@ -38,7 +38,7 @@ MEMORY = 40
 """Pairs that the optimiser remembers. Length-scales of useless inputs are hardly curved: with ten
 pairs it takes half as many evaluations more."""
 
-LOOSE = 1e-7
+LOOSE = 1e-6
 """Relative change of the density that counts as none on many rows."""
 
 CURVED = 500
