@@ -69,7 +69,7 @@ APPROXIMATIONS: dict[Method, Approximate] = {
 }
 
 
-SPARSE_ABOVE = 4000
+SPARSE_ABOVE = 5000
 """Rows above which "auto" goes through inducing points."""
 
 

@@ -99,9 +99,13 @@ def begin(
     *,
     gradient_tolerance: float = 1e-5,
     value_tolerance: float = 1e-9,
+    value_scale: float = 1.0,
     memory: int = 10,
 ) -> State:
-    """Evaluate the starts; parameters as for `minimise`."""
+    """Evaluate the starts; parameters as for `minimise`.
+
+    Values below `value_scale` have the tolerance of that value.
+    """
     x, low, high = _box(starts, lower, upper)
     for name, tolerance in (
         ("gradient_tolerance", gradient_tolerance),
@@ -133,6 +137,7 @@ def begin(
         finished=~feasible,
         gradient_tolerance=gradient_tolerance,
         value_tolerance=value_tolerance,
+        value_scale=value_scale,
     )
 
 
@@ -237,7 +242,7 @@ def _give_up_lines(state: State, rows: Integers) -> None:
 
 def _tolerance(state: State, rows: Integers) -> Floats:
     """Return the change of value that counts as none."""
-    return state.value_tolerance * np.maximum(1.0, np.abs(state.value[rows]))
+    return state.value_tolerance * np.maximum(state.value_scale, np.abs(state.value[rows]))
 
 
 def _checked(x: Floats, value: ArrayLike, gradient: ArrayLike) -> tuple[Floats, Floats]:

@@ -79,6 +79,7 @@ class State:
     will look afar before it believes it."""
     gradient_tolerance: float
     value_tolerance: float
+    value_scale: float = 1.0
 
     def keep(self, lanes: ArrayLike) -> State:
         """Return the state of some lanes, which keep their memory and their numbers.

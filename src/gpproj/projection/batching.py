@@ -103,7 +103,8 @@ def _batched(
 def _alike(loss: Loss, first: Loss) -> bool:
     """Say whether two losses go into one batch."""
     return (
-        (loss.learn, loss.tolerance) == (first.learn, first.tolerance)
+        (loss.learn, loss.tolerance, loss.scale, loss.times)
+        == (first.learn, first.tolerance, first.scale, first.times)
         and can_be_stacked(loss.target, first.target)
         and can_be_stacked(loss.compared_with, first.compared_with)
         and loss.family.alike(first.family)

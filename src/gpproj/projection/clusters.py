@@ -13,6 +13,7 @@ from gpproj.execute import run
 from gpproj.linalg import is_numpy, room_for
 from gpproj.projection.family import Family
 from gpproj.projection.projections import Divergences, Figures, Projection
+from gpproj.projection.some_rows import spread_rows
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel, Part, parts_of, submodel_of
 from gpproj.reference import (
@@ -116,7 +117,11 @@ def _parts(
     if batch.components[0].target is reference.target:
         found = [integrated]
     else:
-        found = _project(reference, projector, integrated, batch)
+        learning = batch
+        if projector.times != 1.0 and not isinstance(clusters, _Batch):
+            some = reference.on_rows(spread_rows(reference.training, projector.rows))
+            learning = _batch(some, clusters)
+        found = _project(reference, projector, integrated, learning)
     learn = projector.learn
     parts = parts_of(reference.problem, batch.components, batch.targets, found, positions, learn)
     return list(zip(found, parts, strict=True))

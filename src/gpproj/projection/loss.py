@@ -45,6 +45,10 @@ class Loss:
     learn: Objective
     tolerance: float = TIGHT
     """Relative change of the value that counts as none."""
+    scale: float = 1.0
+    """Nats that it is relative to at least."""
+    times: float = 1.0
+    """How often the objective counts, where the rows stand for more."""
     lane_families: tuple[Family, ...] = ()
     """Families of lanes that have their own prior, where several references are in one batch."""
     family_of_lane: NDArray[np.intp] | None = None
@@ -57,6 +61,8 @@ class Loss:
             value, gradient = shared(_value, (self.learn, part, kernel), parameters, masks)
         else:
             value, gradient = self._function(part, kernel, parameters, masks)
+        if self.times != 1.0:
+            value, gradient = self.times * value, self.times * gradient
         if self.family.log_prior is None:
             return value, gradient
         prior = self.at(lanes).log_prior(parameters)
@@ -109,11 +115,19 @@ class Loss:
 
     def begin(self, starts: Host) -> State:
         """Evaluate a start for each lane, `(b, p)`."""
-        return begin(self, starts, *self.bounds, value_tolerance=self.tolerance, memory=MEMORY)
+        return begin(
+            self,
+            starts,
+            *self.bounds,
+            value_tolerance=self.tolerance,
+            value_scale=self.scale,
+            memory=MEMORY,
+        )
 
     def figures(self, criterion: Criterion, parameters: Host) -> Host:
         """Return a criterion at the parameters of each lane, `(b,)`."""
-        return criterion(self.target, self.family.kernel, parameters, self.masks)
+        found = criterion(self.target, self.family.kernel, parameters, self.masks)
+        return found if self.times == 1.0 else self.times * found
 
     def divergences(self, parameters: Host, values: Host) -> Host:
         """Return the objective without the prior, `(b,)`, at parameters with a known value."""

@@ -23,11 +23,12 @@ from gpproj.projection.problems import problems_of, problems_of_reference
 from gpproj.projection.projections import Figures, Projection
 from gpproj.projection.protocol import Effort, Projector
 from gpproj.projection.solver import BRIEF, Solver
+from gpproj.projection.some_rows import learned_from
 from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
 from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
 
-NOTHING = 1e-6
+NOTHING = 1e-4
 """Change of the value on all inputs, over the null model's, that counts as none."""
 
 SMALL = 5
@@ -44,27 +45,24 @@ class ProcessProjector(Solver):
     def made_for(cls, reference: TargetReference, options: ProjectionOptions) -> ProcessProjector:
         """Return the projector of a reference."""
         learn, prior = check_learn(options.learn), options.prior
+        criterion = check_criterion(options.criterion, learn)
         chosen: Any = learn.prior if isinstance(prior, str) and prior == "auto" else prior
-        return cls(
-            target=reference.target,
-            family=family_of(reference, options.kernel, chosen),
-            learn=learn,
-            criterion=check_criterion(options.criterion, learn),
-        )
+        family = family_of(reference, options.kernel, chosen)
+        target, times = learned_from(reference, learn, criterion)
+        return cls(target=target, family=family, learn=learn, criterion=criterion, times=times)
 
     def of(self, reference: Reference) -> Projector:
         """Return the same projector of a reference of other data."""
-        return replace(
-            self,
-            target=cast(TargetReference, reference).target,
-            family=family_of(
-                cast(TargetReference, reference), self.family.kernel, self.family.prior
-            ),
-        )
+        own = cast(TargetReference, reference)
+        target, times = learned_from(own, self.learn, self.criterion)
+        family = family_of(own, self.family.kernel, self.family.prior)
+        return replace(self, target=target, family=family, times=times)
 
     def at(self, reference: Reference) -> ProcessProjector:
         """Return the same projector of the same reference on another device."""
-        return replace(self, target=cast(TargetReference, reference).target)
+        own = cast(TargetReference, reference)
+        target, times = learned_from(own, self.learn, self.criterion)
+        return replace(self, target=target, times=times)
 
     @property
     def first(self) -> ProcessProjector:
@@ -123,8 +121,12 @@ class ProcessProjector(Solver):
         Its value is next to nothing, and known well enough where that is small beside the null
         model's: errors are seen between the two.
         """
-        tolerance = max(self.tolerance, NOTHING * abs(null.value))
-        return self.with_tolerance(tolerance).project([np.ones(self.d, dtype=bool)], [null])[0]
+        own = self.on_scale(abs(null.value)).with_tolerance(max(self.tolerance, NOTHING))
+        return own.project([np.ones(self.d, dtype=bool)], [null])[0]
+
+    def on_scale(self, scale: float) -> ProcessProjector:
+        """Return the same projector with a tolerance that is relative to so many nats at least."""
+        return replace(self, scale=max(scale, 1.0))
 
     def with_tolerance(self, tolerance: float) -> ProcessProjector:
         """Return the same projector with another tolerance."""
@@ -188,8 +190,8 @@ class ProcessProjector(Solver):
         return few_starts(self.family, mask) if many else self.every_start(mask)
 
     def between(self, null: Projection, full: Projection) -> ProcessProjector:
-        """Return a projector that knows the ends of its errors, which this one has no use for."""
-        return self
+        """Return a projector that knows the ends of its errors."""
+        return self.on_scale(abs(null.value))
 
     def again(self, known: Projection) -> Projection:
         """Return the optimum on these rows next to one that was learned on others."""
@@ -220,9 +222,9 @@ class ProcessProjector(Solver):
         if projection.figures is not None:
             return projection
         at = projection.kernel, projection.parameters[None], projection.active[None]
-        posterior = OBJECTIVES["projection"].value(self._target, *at).value
+        posterior = self.times * OBJECTIVES["projection"].value(self._target, *at).value
         figures = {
-            name: float(one(self._target, *at)[0])
+            name: self.times * float(one(self._target, *at)[0])
             for name, one in CRITERIA.items()
             if name in Figures._fields and name != self.criterion.name
         }

@@ -83,6 +83,11 @@ class Solver:
     criterion: Criterion
     tolerance: float = TIGHT
     """Relative change of the objective that counts as none."""
+    scale: float = 1.0
+    """Nats that it is relative to at least: submodels are compared on the scale of the null model's
+    error, however small their own is."""
+    times: float = 1.0
+    """How often the objective counts, where the rows of the target stand for more."""
     families: tuple[Family, ...] = ()
     """Families of the sets of a call, where each has a target and a prior of its own."""
 
@@ -298,6 +303,8 @@ class Solver:
             masks=masks,
             learn=self.learn,
             tolerance=self.tolerance,
+            scale=self.scale,
+            times=self.times,
             lane_families=self.families,
             family_of_lane=owner if self.families else None,
         )

@@ -9,9 +9,6 @@ The divergences of two submodels a and b are sums over the same rows there, and 
 a candidate leaves only if it is worse by more than that error. Those that stay, and all that a
 search returns, are learned on all rows: from the optimum on few rows, and with the curvature that
 was found on the way there, so that a few evaluations are enough.
-
-The reference is conditioned on the same rows, its hyperparameters fixed: beside predictions that
-have seen more rows than they have, submodels would look smoother than they should be.
 """
 
 from __future__ import annotations
@@ -22,9 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gpproj.data import TrainingSet
 from gpproj.inference import Inducing, greedy
 from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.projection.loss import LOOSE
@@ -39,6 +34,7 @@ from gpproj.projection.solver import (
     Stages,
     clearly_worse,
 )
+from gpproj.projection.some_rows import spread_rows, target_on
 from gpproj.projection.starts import Starts
 from gpproj.reference import Reference, Target, TargetReference
 
@@ -107,6 +103,11 @@ class StagedProjector(ProcessProjector):
         """
         return replace(self, tolerance=tolerance, few=self.few.with_tolerance(max(tolerance, LOOSE)))
 
+    def on_scale(self, scale: float) -> StagedProjector:
+        """Return the same projector with a tolerance that is relative to so many nats at least."""
+        few = self.few.on_scale(scale * self.few.rows / (self.times * self.rows))
+        return replace(self, scale=max(scale, 1.0), few=few)
+
     @cached_property
     def loose(self) -> StagedProjector:
         """The same projector with the tolerance of candidates, which are only compared."""
@@ -128,7 +129,7 @@ class StagedProjector(ProcessProjector):
         """
         few_null, few_full = (self.few.again(one) for one in (null, full))
         return replace(
-            self,
+            self.on_scale(abs(null.value)),
             few=self.few.between(few_null, few_full),
             ends=(null.error, full.error),
             few_ends=(few_null.error, few_full.error),
@@ -160,7 +161,7 @@ class StagedProjector(ProcessProjector):
         """
         rank = self._low_rank_target(fit) if self.rows >= LOW_RANK else None
         own = self if rank is None else replace(self, target=rank)
-        factor = self.rows / self.few.rows
+        factor = self.times * self.rows / self.few.rows
         end = own._continued(fit, factor)
         if rank is None:
             return end
@@ -304,7 +305,7 @@ class StagedProjector(ProcessProjector):
         if isinstance(self.few, StagedProjector):
             errors = self.few._scaled(errors)
         if self.ends is None or self.few_ends is None:
-            return errors * (self.rows / self.few.rows)
+            return errors * (self.times * self.rows / self.few.rows)
         (null, full), (few_null, few_full) = self.ends, self.few_ends
         span = max(few_null - few_full, np.finfo(np.float64).tiny)
         return full + (errors - few_full) * ((null - full) / span)
@@ -331,7 +332,7 @@ def staged(projector: Projector, reference: Reference) -> Projector:
     for least, count in STAGES:
         if n >= least:
             rows = spread_rows(reference.training, count)
-            own = replace(projector, target=_few_target(reference.on_rows(rows).target))
+            own = replace(projector, target=target_on(reference, rows), times=1.0)
             found = own if found is None else _over(own, found)
     return projector if found is None else _over(projector, found)
 
@@ -343,23 +344,6 @@ def _over(projector: ProcessProjector, few: ProcessProjector) -> StagedProjector
 
 def _fields_of(projector: ProcessProjector) -> dict[str, Any]:
     return {field.name: getattr(projector, field.name) for field in fields(ProcessProjector)}
-
-
-def _few_target(target: Target) -> Target:
-    """Return a target whose rows are few enough to need no inducing points."""
-    assert target.left_out is not None  # every reference predicts its own rows
-    return replace(target, inducing=None, left_out=replace(target.left_out, inducing=None))
-
-
-def spread_rows(training: TrainingSet, count: int) -> NDArray[np.intp]:
-    """Return a choice of rows whose targets are spread as those of all rows, in their order.
-
-    It is random, but the same every time.
-    """
-    shuffled = np.random.default_rng(0).permutation(training.n)
-    by_target = shuffled[np.argsort(to_host(training.y)[shuffled], kind="stable")]
-    places = ((np.arange(count) + 0.5) * training.n / count).astype(np.intp)
-    return np.sort(by_target[places])
 
 
 def _start_at(known: Projection) -> Starts:
