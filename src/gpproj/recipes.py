@@ -81,6 +81,17 @@ def remembered(
     return decorate
 
 
+def starting_from(recipe: Callable[..., Any], other: Any) -> dict[str, Any]:
+    """Return the keyword that lets a recipe start from what it made of similar data, if it can.
+
+    >>> starting_from(lambda X, start_from=None: X, "a fit")
+    {'start_from': 'a fit'}
+    >>> starting_from(abs, "a fit")
+    {}
+    """
+    return {"start_from": other} if "start_from" in signature(recipe).parameters else {}
+
+
 def _within_result(annotation: Any) -> Any:
     """Return what an annotation says of the thing that is made.
 

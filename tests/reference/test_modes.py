@@ -307,8 +307,12 @@ def test_refits_keep_the_settings():
     ref = gpproj.fit(X, y, draws=5, prior="botorch", check=False)
     again = ref.refit(X[:30], y[:30])
     assert (again.draws.count, again.prior) == (5, "botorch")
-    own = gpproj.fit(X[:30], y[:30], draws=5, prior="botorch", check=False)
+    own = gpproj.fit(X[:30], y[:30], draws=5, prior="botorch", check=False, start_from=ref)
     np.testing.assert_allclose(again.draws.parameters, own.draws.parameters)
+    # They start from the modes of all rows, and end where usual starts end.
+    usual = gpproj.fit(X[:30], y[:30], draws=5, prior="botorch", check=False)
+    lowest = [one.optimum.value.min() for one in (again, usual)]
+    assert lowest[0] == pytest.approx(lowest[1], abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ OF_ITS_OWN = {
         "search_rows",
         "random_state",
         "extend",
+        "start_from",
     },
 }
 

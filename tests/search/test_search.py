@@ -37,7 +37,7 @@ def test_the_order_follows_what_each_input_explains(ref, path):
     assert path.null_error == path.errors[0]
     assert np.all(np.diff(path.errors) < 1e-6)
     assert path.relative_errors[0] == 1.0
-    assert path.relative_errors[-1] == pytest.approx(0.0, abs=1e-6)
+    assert path.relative_errors[-1] == pytest.approx(0.0, abs=1e-4)
 
 
 def test_each_step_takes_the_candidate_with_the_smallest_error(ref, path):
@@ -47,8 +47,9 @@ def test_each_step_takes_the_candidate_with_the_smallest_error(ref, path):
     for step, group in table.groupby("step"):
         best = group.loc[group["error"].idxmin()]
         assert best["input"] == path.order[step - 1]
-        # The winner is polished after the race.
-        assert path.errors[step] == pytest.approx(best["error"], rel=1e-4, abs=1e-6)
+        # The winner is polished after the race, on the scale of the null model's error.
+        tolerance = 1e-5 * path.null_error
+        assert path.errors[step] == pytest.approx(best["error"], rel=1e-4, abs=tolerance)
     assert (table["evaluations"] > 0).all()
     first = gpproj.project(ref, ["d"])
     assert path.errors[1] == pytest.approx(first.loo_divergence, rel=1e-3)

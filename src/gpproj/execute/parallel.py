@@ -1,9 +1,9 @@
 """`run`: work in parallel, through joblib alone.
 
-Threads of this process do the work by default: almost all of it is linear algebra that runs without
-the interpreter's lock, and threads share the reference instead of copying it. A backend that the
+Long pieces of work are done by processes by default, short ones by threads of this process, which
+share the reference instead of copying it, and wait for the interpreter's lock. A backend that the
 user configured (`joblib.parallel_config`: processes, Dask, Ray) takes the work instead; `processes`
-has what is sent to other processes then.
+has what is sent to other processes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ def run(
     items: Sequence[Item],
     n_jobs: int | None = 1,
     progress: str | None = None,
+    *,
+    long: bool = False,
 ) -> list[Result]:
     """Return `function(item)` for every item, in their order.
 
@@ -43,6 +45,8 @@ def run(
         Workers; -1 for all cores, None for what the configured backend says.
     progress : str, optional
         Show a `Progress` with this title.
+    long : bool
+        Whether an item takes so long that a process of its own pays.
 
     Examples
     --------
@@ -56,7 +60,7 @@ def run(
     with (
         one_blas_thread(),
         Progress(progress or "", len(items), enabled=progress is not None) as display,
-        closing(_results(function, items, n_jobs)) as finished,
+        closing(_results(function, items, n_jobs, long)) as finished,
     ):
         for first, some in finished:
             check_stop()  # this work may be a part of other work
@@ -67,13 +71,13 @@ def run(
 
 
 def _results(
-    function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None
+    function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None, long: bool
 ) -> Generator[tuple[int, list[Result]]]:
     """Yield results of neighbouring items as they come, with the position of the first."""
     workers = workers_of(n_jobs)
     if workers == 1 or not items:
         yield from ((place, [function(item)]) for place, item in enumerate(items))
-    elif _backend_has_processes():
+    elif _backend_has_processes(long):
         from gpproj.execute.processes import run_in_processes
 
         yield from run_in_processes(function, items, workers, n_jobs)
@@ -99,11 +103,14 @@ def uses_processes(n_jobs: int | None) -> bool:
     return workers_of(n_jobs) > 1 and _backend_has_processes()
 
 
-def _backend_has_processes() -> bool:
-    """Return whether the workers of the configured backend are in other processes."""
+def _backend_has_processes(long: bool = False) -> bool:
+    """Return whether the workers of the configured backend are in other processes.
+
+    Where none is configured, those for long work are.
+    """
     from joblib.parallel import get_active_backend
 
-    backend, _ = get_active_backend(prefer="threads")
+    backend, _ = get_active_backend(prefer="processes" if long else "threads")
     return not getattr(backend, "supports_sharedmem", False)
 
 

@@ -20,7 +20,7 @@ from gpproj.projection.problems import LEFT
 from gpproj.projection.process_projector import ProcessProjector
 from gpproj.projection.projecting import project, projector_of
 from gpproj.projection.projections import Divergences, Figures, Projection, mask_of
-from gpproj.projection.protocol import CandidateFit, Effort, Projector
+from gpproj.projection.protocol import CandidateFit, Effort, Learned, Projector
 from gpproj.projection.stages import StagedProjector, staged
 from gpproj.projection.submodel import GaussianProcessSubmodel, Submodel
 
@@ -37,6 +37,7 @@ __all__ = [
     "Figures",
     "GaussianProcessSubmodel",
     "Learn",
+    "Learned",
     "LinearProjector",
     "LinearSubmodel",
     "Objective",

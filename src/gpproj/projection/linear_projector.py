@@ -32,7 +32,7 @@ from gpproj.projection.linear_parent import LinearParent, Mask, Recent, parent_o
 from gpproj.projection.objective import CRITERIA, OBJECTIVES, Criterion, Objective
 from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.projections import Projection
-from gpproj.projection.protocol import Effort, Projector
+from gpproj.projection.protocol import Effort, Learned, Projector
 from gpproj.reference import Clusters, LinearReference, Reference
 
 STRUCTURE = Constant() + Linear()
@@ -57,6 +57,11 @@ class LinearFit(NamedTuple):
     def keep_best(self, count: int) -> LinearFit:
         """Return the fit as it is: it has one start."""
         return self
+
+    @property
+    def point(self) -> None:
+        """Nothing: there is one optimum."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +142,7 @@ class LinearProjector(Projector):
         iterations: int,
         *,
         near: bool = False,
+        learned: Learned | None = None,
     ) -> list[LinearFit]:
         """Begin several sets, each from the largest submodel on some of its inputs."""
         fits: dict[int, LinearFit] = {}

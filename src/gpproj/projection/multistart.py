@@ -6,11 +6,13 @@ depend on the others that it is advanced with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpproj.linalg import Host
 from gpproj.optimise import State
 
 NEAR = 0.5
@@ -55,12 +57,22 @@ class MultiStartFit(NamedTuple):
         """Values and gradients so far."""
         return self.spent + sum(int(lane.state.evaluations[0]) for lane in self.lanes)
 
+    @property
+    def point(self) -> Host:
+        """Parameters of the lowest lane, `(p,)`."""
+        found: Host = self.best.state.x[0]
+        return found
+
     def keep_best(self, count: int) -> MultiStartFit:
         """Return the fit with so many of its lowest lanes, in their order."""
         values = np.array([lane.value for lane in self.lanes])
         kept = np.sort(np.argsort(values, kind="stable")[: max(count, 1)])
-        fewer = self._replace(lanes=tuple(self.lanes[place] for place in kept), spent=0)
-        return fewer._replace(spent=self.evaluations - fewer.evaluations)
+        return self.with_only([self.lanes[place] for place in kept])
+
+    def with_only(self, lanes: Sequence[Lane]) -> MultiStartFit:
+        """Return the fit with some of its lanes; what the others took is not forgotten."""
+        own = sum(int(lane.state.evaluations[0]) for lane in lanes)
+        return self._replace(lanes=tuple(lanes), spent=self.evaluations - own)
 
     def with_lanes(self, other: MultiStartFit) -> MultiStartFit:
         """Return the fit with the lanes of another fit of the same set besides."""

@@ -21,8 +21,8 @@ from gpproj.projection.objective import CRITERIA, OBJECTIVES, check_criterion, c
 from gpproj.projection.options import ProjectionOptions
 from gpproj.projection.problems import problems_of, problems_of_reference
 from gpproj.projection.projections import Figures, Projection
-from gpproj.projection.protocol import Effort, Projector
-from gpproj.projection.solver import BRIEF, Solver
+from gpproj.projection.protocol import Effort, Learned, Projector
+from gpproj.projection.solver import Solver
 from gpproj.projection.some_rows import learned_from
 from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
@@ -115,14 +115,19 @@ class ProcessProjector(Solver):
         projector = self.without_inputs
         return projector.solve([usual_starts(projector.family, empty)])[0]
 
-    def full(self, null: Projection) -> Projection:
+    def full(self, null: Projection, learned: Learned | None = None) -> Projection:
         """Return the submodel on all inputs, which is no worse than the null model.
 
         Its value is next to nothing, and known well enough where that is small beside the null
         model's: errors are seen between the two.
         """
         own = self.on_scale(abs(null.value)).with_tolerance(max(self.tolerance, NOTHING))
-        return own.project([np.ones(self.d, dtype=bool)], [null])[0]
+        point = (learned or {}).get(self.varying.tobytes())
+        if point is None:
+            return own.project([np.ones(self.d, dtype=bool)], [null])[0]
+        start = Starts(point[None, :], self.varying[None, :])
+        (found,) = own.projections(own.climbed(own.first.begin_at([start])))
+        return own.not_worse(found._replace(inputs=np.ones(self.d, dtype=bool)), [null])
 
     def on_scale(self, scale: float) -> ProcessProjector:
         """Return the same projector with a tolerance that is relative to so many nats at least."""
@@ -176,8 +181,8 @@ class ProcessProjector(Solver):
         starts = self.refining_starts(found)
         if starts is None:
             return found
-        starts = starts.plus(Starts(found.parameters[None, :], found.active[None, :]))
-        end = self.solve([starts], BRIEF)[0]
+        (own,) = self.climbed(self.begin_at([start_at(found)]))
+        end = self.projections(self.climbed([self.challenged(own, starts)]))[0]
         end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
         return self.not_worse(end, [found])
 
@@ -196,8 +201,7 @@ class ProcessProjector(Solver):
     def again(self, known: Projection) -> Projection:
         """Return the optimum on these rows next to one that was learned on others."""
         own = self if self.in_family(known) else self.without_inputs
-        start = Starts(known.parameters[None, :], known.active[None, :])
-        return own.projections(own.climbed(own.first.begin_at([start])))[0]
+        return own.projections(own.climbed(own.first.begin_at([start_at(known)])))[0]
 
     def entry_slopes(self, known: Projection) -> Host:
         """Return the slope of the objective in the relevance of every input, in units of the data.
@@ -248,10 +252,17 @@ class ProcessProjector(Solver):
         iterations: int,
         *,
         near: bool = False,
+        learned: Learned | None = None,
     ) -> list[MultiStartFit]:
         """Begin several sets from the same known submodels, and run them a little."""
         own = self.loose
-        starts = [own.short_starts(mask, known, near=near) for mask in sets]
+        points = [None if learned is None else learned.get(mask.tobytes()) for mask in sets]
+        starts = [
+            own.short_starts(mask, known, near=near)
+            if point is None
+            else Starts(point[None, :], mask[None, :])
+            for mask, point in zip(sets, points, strict=True)
+        ]
         return own.run(iterations, own.begin_at(starts))
 
     def advance(self, fits: Sequence[MultiStartFit], iterations: int) -> list[MultiStartFit]:
@@ -335,3 +346,8 @@ class ProcessProjector(Solver):
     def kernel_of(self, in_family: bool) -> Kernel:
         """Return the structure of submodels of the family, or that of null models."""
         return self.family.kernel if in_family else self.family.kernel.without_inputs()
+
+
+def start_at(known: Projection) -> Starts:
+    """Return the optimum of a submodel as the only start."""
+    return Starts(known.parameters[None, :], known.active[None, :])

@@ -7,7 +7,7 @@ Gaussian processes by an optimiser, a `LinearProjector` projects linear models d
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from gpproj.projection.objective import Criterion, Objective
 from gpproj.projection.projections import Projection
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import Clusters, Reference
+
+
+Learned: TypeAlias = dict[bytes, Host]
+"""Parameters that were learned of sets of inputs from other rows, by the bytes of the mask."""
 
 
 class Effort(NamedTuple):
@@ -33,11 +37,19 @@ class CandidateFit(Protocol):
     """The submodel on one set of inputs while it is optimised."""
 
     @property
+    def inputs(self) -> NDArray[np.bool_]:
+        """The set, `(d,)`."""
+
+    @property
     def evaluations(self) -> int:
         """Values and gradients so far."""
 
     def keep_best(self, count: int) -> CandidateFit:
         """Return the fit with the best of its starts, so many of them."""
+
+    @property
+    def point(self) -> Host | None:
+        """Parameters at the best of its starts, where there are any to start others from."""
 
 
 class Projector(Protocol):
@@ -80,8 +92,15 @@ class Projector(Protocol):
     def null(self) -> Projection:
         """Return the null model."""
 
-    def full(self, null: Projection) -> Projection:
-        """Return the submodel on all inputs, which is no worse than the null model."""
+    def full(self, null: Projection, learned: Learned | None = None) -> Projection:
+        """Return the submodel on all inputs, which is no worse than the null model.
+
+        Parameters
+        ----------
+        null : Projection
+        learned : dict of bytes to array, optional
+            Starts of sets by their masks, its own maybe among them.
+        """
         return self.project([np.ones(self.d, dtype=bool)], [null])[0]
 
     def project(
@@ -120,6 +139,7 @@ class Projector(Protocol):
         iterations: int,
         *,
         near: bool = False,
+        learned: Learned | None = None,
     ) -> list[Any]:
         """Begin several sets from the same submodels that are known, and run them a little.
 
@@ -131,6 +151,8 @@ class Projector(Protocol):
         iterations : int
         near : bool
             Start only from what is known.
+        learned : dict of bytes to array, optional
+            Starts of sets by their masks, which need no other.
         """
 
     def advance(self, fits: Sequence[Any], iterations: int) -> list[Any]:

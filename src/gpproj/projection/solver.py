@@ -17,7 +17,7 @@ from gpproj.projection.batching import Evaluator, evaluator_for
 from gpproj.projection.dense import row_divergences
 from gpproj.projection.family import Family
 from gpproj.projection.loss import TIGHT, Loss
-from gpproj.projection.multistart import Lane, MultiStartFit, are_apart, is_another
+from gpproj.projection.multistart import NEAR, Lane, MultiStartFit, are_apart, is_another
 from gpproj.projection.objective import Criterion, Objective, left_out_means
 from gpproj.projection.projections import Projection
 from gpproj.projection.starts import (
@@ -34,8 +34,9 @@ from gpproj.reference import Target, Targets
 THOROUGH = ((10, 0.5), (20, 0.25))
 """Iterations that the lanes of a fit get, and the share of them all that then goes on."""
 
-BRIEF = ((5, 0.5), (10, 0.25))
-"""Iterations and shares for submodels that were candidates before."""
+CHALLENGE = ((5, 0.5), (10, 0.25), (10, 0.25), (20, 0.25), (100, 0.25), (500, 0.25))
+"""Iterations of the lanes that challenge an optimum, and the share of them that then goes on at
+most."""
 
 FINISHERS = 2
 """Lanes of a fit that go on at least."""
@@ -236,6 +237,31 @@ class Solver:
             pairs = zip(going, before, strict=True)
             going = [place for place, value in pairs if found[place].best.value < value - GAIN]
         return found
+
+    def challenged(self, fit: MultiStartFit, starts: Starts) -> MultiStartFit:
+        """Return a fit at its optimum with lanes from other starts that may have a lower one.
+
+        A lane goes on as long as it is among the better ones and its last iterations have brought
+        it so much lower that as many more would reach the optimum that is known.
+        """
+        bound, (rivals,) = fit.best.value, self.begin_at([starts])
+        count = len(rivals.lanes)
+        for iterations, share in CHALLENGE:
+            before = [lane.value for lane in rivals.lanes]
+            (moved,) = self.run(iterations, [rivals])
+            falls = [old - lane.value for old, lane in zip(before, moved.lanes, strict=True)]
+            going = [
+                lane
+                for lane, fall in zip(moved.lanes, falls, strict=True)
+                if lane.value - bound <= max(fall, NEAR) and are_apart(lane, fit.best)
+            ]
+            going = sorted(going, key=lambda lane: lane.value)[: max(int(share * count), FINISHERS)]
+            rivals = moved.with_only(going)
+            if not going or all(lane.state.finished[0] for lane in going):
+                break
+        return fit.with_lanes(
+            rivals.with_only([lane for lane in rivals.lanes if lane.value < bound + NEAR])
+        )
 
     # Rows ----------------------------------------------------------------------------------------
 

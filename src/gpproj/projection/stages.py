@@ -24,16 +24,10 @@ from gpproj.inference import Inducing, greedy
 from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.projection.loss import LOOSE
 from gpproj.projection.multistart import Lane, MultiStartFit, are_apart
-from gpproj.projection.process_projector import ProcessProjector
+from gpproj.projection.process_projector import ProcessProjector, start_at
 from gpproj.projection.projections import Projection
-from gpproj.projection.protocol import Projector
-from gpproj.projection.solver import (
-    BRIEF,
-    MAX_ITERATIONS,
-    THOROUGH,
-    Stages,
-    clearly_worse,
-)
+from gpproj.projection.protocol import Learned, Projector
+from gpproj.projection.solver import MAX_ITERATIONS, THOROUGH, Stages, clearly_worse
 from gpproj.projection.some_rows import spread_rows, target_on
 from gpproj.projection.starts import Starts
 from gpproj.reference import Reference, Target, TargetReference
@@ -223,13 +217,12 @@ class StagedProjector(ProcessProjector):
         starts, first = self.refining_starts(found), self.first
         if starts is None:
             return found
-        (own,) = first.climbed(first.begin_at([_start_at(found)]))
-        (fit,) = first.optimised([starts], BRIEF)
-        fit = first.with_rivals(fit.with_lanes(own))
-        others = tuple(lane for lane in fit.lanes if are_apart(lane, own.best))
+        (own,) = first.climbed(first.begin_at([start_at(found)]))
+        fit = first.with_rivals(first.challenged(own, starts))
+        others = [lane for lane in fit.lanes if are_apart(lane, own.best)]
         if not others:
             return found
-        end = self.projections(self.climbed([fit._replace(lanes=others)]))[0]
+        end = self.projections(self.climbed([fit.with_only(others)]))[0]
         end = end._replace(inputs=found.inputs, evaluations=found.evaluations + end.evaluations)
         return self.not_worse(end, [found])
 
@@ -246,9 +239,10 @@ class StagedProjector(ProcessProjector):
         iterations: int,
         *,
         near: bool = False,
+        learned: Learned | None = None,
     ) -> list[MultiStartFit]:
         """Begin several sets from the same known submodels, and run them a little, on few rows."""
-        return self.first.begin(sets, known, iterations, near=near)
+        return self.first.begin(sets, known, iterations, near=near, learned=learned)
 
     def advance(self, fits: Sequence[MultiStartFit], iterations: int) -> list[MultiStartFit]:
         """Run fits on for some iterations, on few rows."""
@@ -272,7 +266,7 @@ class StagedProjector(ProcessProjector):
         few = self.loose.few
         left = few.contenders(fits, known)
         places = [place for place, fit in enumerate(left) if fit is not None]
-        rivals = few.first.begin_at([_start_at(one) for one in known if self.in_family(one)])
+        rivals = few.first.begin_at([start_at(one) for one in known if self.in_family(one)])
         every = few.climbed([*(fit for fit in left if fit is not None), *rivals])
         found: list[MultiStartFit | None] = [None] * len(left)
         if places:
@@ -344,8 +338,3 @@ def _over(projector: ProcessProjector, few: ProcessProjector) -> StagedProjector
 
 def _fields_of(projector: ProcessProjector) -> dict[str, Any]:
     return {field.name: getattr(projector, field.name) for field in fields(ProcessProjector)}
-
-
-def _start_at(known: Projection) -> Starts:
-    """Return the optimum of a submodel as the only start."""
-    return Starts(known.parameters[None, :], known.active[None, :])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.inference import (
+    Conditioned,
     Latent,
     LeaveOneOut,
     Marginals,
@@ -109,20 +110,28 @@ def check_clusters(clusters: object) -> None:
         )
 
 
-def integrate(problem: Problem, draws: Draws) -> Latent:
+def conditioned_draws(problem: Problem, draws: Draws) -> Iterator[Conditioned]:
+    """Condition on the data at every draw, one after the other."""
+    return (conditioned(problem, parameters) for parameters in draws.parameters)
+
+
+def integrate(
+    problem: Problem, draws: Draws, each: Iterable[Conditioned] | None = None
+) -> Latent:
     """Return the moments of the latent posterior, integrated over the draws.
 
     mu = sum_s w_s mu_s,   Sigma = sum_s w_s (Sigma_s + (mu_s - mu)(mu_s - mu)'),
 
     and the posterior means of the likelihood's parameters (the paper's section 3.3). Sites are
     those of Gaussian noise with its mean variance, or averages of the draws' natural parameters.
+    `each` is the process at every draw, where that is known.
     """
+    each = conditioned_draws(problem, draws) if each is None else each
     draws = draws.normalised()
     means, variances, sites, predicted, density = [], [], [], [], []
     total: Covariance | None = None
     deferred = problem.is_exact and problem.inducing is None
-    for parameters, weight in draws:
-        given = conditioned(problem, parameters)
+    for (parameters, weight), given in zip(draws, each, strict=True):
         found = posterior(problem, parameters, given)
         means.append(found.latent_mean)
         if deferred:  # else all draws would be in memory at once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -23,11 +23,13 @@ from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.prediction import Component, LatentPredictor, Mixture
 from gpproj.priors import PriorLike, scales
+from gpproj.recipes import starting_from
 from gpproj.reference.draws import (
     Clusters,
     Draws,
     check_clusters,
     clusters_of,
+    conditioned_draws,
     integrate,
     weighted_leave_one_out,
 )
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gpproj.optimise import Outcome
+
+KEPT = 2**25
+"""Numbers, of the processes at all draws together, that are kept for further predictions: a quarter
+of a gigabyte."""
 
 AT_BOUND = 1e-3
 """Distance of a log hyperparameter from its bound that counts as none."""
@@ -203,6 +209,10 @@ class GaussianProcessReference(TargetReference, Mixture):
         return replace(self, draws=centre, posterior=None, _computed=None)
 
     @property
+    def _begun(self) -> dict[str, Any]:
+        return starting_from(self.recipe, self) if self.recipe is not None else {}
+
+    @property
     def count(self) -> int:
         """How many draws of the hyperparameters there are."""
         return self.draws.count
@@ -239,7 +249,7 @@ class GaussianProcessReference(TargetReference, Mixture):
         if self._computed is not None:
             return self._computed.latent
         if self.draws.count > 1:
-            return integrate(self.problem, self.draws)
+            return integrate(self.problem, self.draws, self._each)
         return posterior(self.problem, self.draws.parameters[0], self._central)
 
     @cached_property
@@ -282,11 +292,26 @@ class GaussianProcessReference(TargetReference, Mixture):
             return self._computed.central
         return conditioned(self.problem, self.draws.centre)
 
+    @property
+    def _each(self) -> Iterable[Conditioned]:
+        """The process given the data at every draw; kept where that takes little memory."""
+        if self.draws.count == 1:
+            return [self._central]
+        if self.draws.count * self.training.n**2 <= KEPT:
+            return self._kept
+        return conditioned_draws(self.problem, self.draws)
+
+    @cached_property
+    def _kept(self) -> list[Conditioned]:
+        return list(conditioned_draws(self.problem, self.draws))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Go elsewhere without what is kept to predict quickly."""
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
     def _components(self) -> Iterator[Component]:
         problem = self.problem
-        for parameters, weight in self.draws:
-            single = self.draws.count == 1
-            given = self._central if single else conditioned(problem, parameters)
+        for (parameters, weight), given in zip(self.draws, self._each, strict=True):
             theta, _ = problem.halves(parameters)
             likelihood = problem.likelihood_at(parameters)
             predictor = LatentPredictor(

@@ -40,7 +40,7 @@ def run_where(
     """
     X, n = reference.training.X, reference.training.n
     if is_numpy(X) or uses_processes(n_jobs):
-        return run(function, items, n_jobs, progress)
+        return run(function, items, n_jobs, progress, long=True)
     matrices = reference.matrices(clusters)
     if matrices is None:
         return run(function, items, n_jobs, progress)

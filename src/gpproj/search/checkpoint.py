@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from gpproj import store
 from gpproj.reference import Reference
 from gpproj.search.options import SearchOptions
@@ -23,6 +25,7 @@ def fingerprint(reference: Reference, space: SearchSpace, options: SearchOptions
         [options.strategy, options.exchange, options.floating],
         space.always,
         [list(unit) for unit in space.units],
+        np.concatenate([*space.learned.values(), np.empty(0)]),
     )
 
 

@@ -28,6 +28,7 @@ from gpproj.search.step import (
 )
 from gpproj.search.strategies import comparison
 from gpproj.search.units import no_dearer
+from gpproj.search.visited import visited_of
 
 SETTLED = 1e-2
 """Relative error below which no other set of the size is looked for: nothing is left to win."""
@@ -50,10 +51,19 @@ class ForwardSearch:
     ----------
     options : SearchOptions
         How candidates are compared, and whether other sets of each size are looked for.
+    refined : set of bytes
+        Masks of sets whose starts were learned with all care from other rows.
     """
 
-    def __init__(self, reference: Reference, space: SearchSpace, options: SearchOptions) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        space: SearchSpace,
+        options: SearchOptions,
+        refined: frozenset[bytes] = frozenset(),
+    ) -> None:
         self.reference, self._whole, self.options = reference, space, options
+        self._refined = refined
         self._compare = comparison(options.strategy, space.projector)
         self._is_quick = space.projector.effort is not None
         self._ends: tuple[Projection, Projection] | None = None
@@ -66,8 +76,19 @@ class ForwardSearch:
     def ends(self) -> tuple[Projection, Projection]:
         """The null model, and the submodel on all inputs."""
         if self._ends is None:
-            self._ends = null_and_full(self._whole.projector)
+            self._ends = null_and_full(self._whole.projector, self._whole.learned)
+        full = self._ends[1]
+        if self._whole.projector.effort is None:
+            mask = full.inputs & self._whole.projector.varying
+            self._whole.visited[mask.tobytes()] = full.parameters
         return self._ends
+
+    def _refine(self, found: Projection) -> Projection:
+        """Return a submodel learned with more care, unless its start was."""
+        projector = self.space.projector
+        if (found.inputs & projector.varying).tobytes() in self._refined:
+            return found
+        return projector.refine(found)
 
     @property
     def space(self) -> SearchSpace:
@@ -95,6 +116,8 @@ class ForwardSearch:
     def step(self, path: SearchPath) -> SearchPath:
         """Return the path after one more step."""
         space, size = self.space, len(path.units) + 1
+        if path.visited is not None:  # the path goes on from what another search has found
+            space.visited.update(path.visited.as_starts() | space.visited)
         base = space.members_of(path.units)
         left = space.outside(base)
         step = Step(space, base, path.projections[-1], float(path.relative_errors[-1]))
@@ -106,7 +129,7 @@ class ForwardSearch:
         members = step.members(left[best])
         chosen = cache[members]
         if step.left > SETTLED:
-            chosen = cache.add(members, space.projector.refine(chosen))
+            chosen = cache.add(members, self._refine(chosen))
         records = records_of(step, size, left, found)
         grown = replace(
             path,
@@ -119,6 +142,7 @@ class ForwardSearch:
             grown = self._with_better(grown, cache)
         if self._is_quick:  # another search has them again at once
             return grown
+        grown = replace(grown, visited=visited_of(space.visited, space.projector.d))
         others = (own for own in cache.of_size(size) if own != members)
         pool = tuple(Subset(space.units_of(own), cache[own]) for own in others)
         return replace(grown, pool=pool)
@@ -241,11 +265,10 @@ class ForwardSearch:
 
     def _with_best(self, path: SearchPath, cache: ProjectionCache, *sets: Members) -> SearchPath:
         """Return the path with sets as the best of their size, if they are better than those."""
-        projector = self.space.projector
         for members in sets:
             size = len(members)
             if cache[members].error < path.best_subset(size).projection.error:
-                refined = projector.refine(cache[members])
+                refined = self._refine(cache[members])
                 own = Subset(self.space.units_of(members), refined)
                 path = replace(path, better=(*path.better[:size], own, *path.better[size + 1 :]))
         return path

@@ -12,10 +12,12 @@ import numpy as np
 
 from gpproj.linalg import Host, one_blas_thread
 from gpproj.projection import CriterionName, Learn, Projection, Projector, Submodel
+from gpproj.recipes import starting_from
 from gpproj.reference import Clusters, GaussianProcessReference, Reference
 from gpproj.search.problems import problems_of_path
 from gpproj.search.results import CandidateRecord, RowSample, Subset, relative
 from gpproj.search.units import Unit, whole_number
+from gpproj.search.visited import Visited
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,10 +54,12 @@ class SearchPath:
     """Other sets of the last size that were learned: a search that goes on starts from them too."""
     clusters: Clusters = None
     """How many Gaussian processes each submodel is a mixture of; see `gpproj.project`."""
-    recipe: Callable[[Reference], SearchPath] | None = None
+    recipe: Callable[..., SearchPath] | None = None
     """Makes a path of the same length from another reference in the same way."""
     searched: RowSample | None = None
     """What the search has seen, if it saw some of the rows only; errors are those of all rows."""
+    visited: Visited | None = None
+    """Where the submodels have come to of all sets that the search has looked at."""
 
     @property
     def learn(self) -> Learn:
@@ -200,10 +204,21 @@ class SearchPath:
         return {}
 
     def repeat(self, reference: Reference) -> SearchPath:
-        """Return the path that the same search finds from a reference of other data."""
+        """Return the path that the same search finds from a reference of other data.
+
+        It starts from what this one has learned, where the search can.
+        """
         if self.recipe is None:
             raise ValueError("this path does not know how it was found; search once more")
-        return self.recipe(reference).with_clusters(self.clusters)
+        begun = {} if self.visited is None else starting_from(self.recipe, self)
+        return self.recipe(reference, **begun).with_clusters(self.clusters)
+
+    @property
+    def refined(self) -> frozenset[bytes]:
+        """Sets that were learned with all care, by the bytes of their masks."""
+        own = [*self.projections, *(one.projection for one in self.better if one is not None)]
+        varying = self.projector.varying
+        return frozenset((one.inputs & varying).tobytes() for one in own)
 
     def with_clusters(self, clusters: Clusters) -> SearchPath:
         """Return the same path with submodels that are mixtures of some number of clusters.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gpproj.reference import Reference
 from gpproj.search.path import SearchPath
 from gpproj.search.results import CandidateRecord, RowSample, Subset
 from gpproj.search.units import Unit
+from gpproj.search.visited import Visited
 from gpproj.store import Stored
 
 NUMBERS = ("value", "error", "converged", "evaluations", "doubt")
@@ -48,6 +50,8 @@ def record_of(path: SearchPath) -> Stored:
         "tried": [list(one) for one in path.candidate_records],
         "searched": None if path.searched is None else list(path.searched),
     }
+    if path.visited is not None:
+        arrays |= {f"visited_{name}": part for name, part in path.visited._asdict().items()}
     return Stored(content, arrays)
 
 
@@ -100,4 +104,11 @@ def path_of(
         better=tuple(subset(f"better_{size}", one) for size, one in enumerate(content["better"])),
         pool=tuple(one for one in pool if one is not None),
         searched=None if searched is None else RowSample(searched[0], tuple(searched[1])),
+        visited=_visited(arrays),
     )
+
+
+def _visited(arrays: Mapping[str, NDArray[Any]]) -> Visited | None:
+    if "visited_masks" not in arrays:
+        return None
+    return Visited(arrays["visited_masks"].astype(np.bool_), arrays["visited_points"])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpproj.linalg import Host
-from gpproj.projection import Projection, Projector
+from gpproj.projection import Learned, Projection, Projector
 from gpproj.search.units import Unit
 
 ROUNDING = 1e-10
@@ -59,7 +59,9 @@ def relative(errors: Host, null: float, full: float) -> Host:
     return (errors - full) / distance
 
 
-def null_and_full(projector: Projector) -> tuple[Projection, Projection]:
+def null_and_full(
+    projector: Projector, learned: Learned | None = None
+) -> tuple[Projection, Projection]:
     """Return the null model and the submodel on all inputs: the ends of relative errors."""
     null = projector.null()
-    return null, projector.full(null)
+    return null, projector.full(null, learned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpproj.execute import run_in_batches
 from gpproj.linalg import Host
-from gpproj.projection import CandidateFit, Projection, Projector, mask_of
+from gpproj.projection import CandidateFit, Learned, Projection, Projector, mask_of
 from gpproj.search.units import Unit
 
 Members: TypeAlias = frozenset[int]
@@ -29,12 +29,18 @@ class SearchSpace:
         Positions of inputs that are in every set.
     n_jobs : int or None
         Workers that learn submodels.
+    learned : dict of bytes to array
+        Starts of sets, which were learned from other rows.
+    visited : dict of bytes to array
+        Where the submodels of all sets have come to that were begun here.
     """
 
     projector: Projector
     always: tuple[int, ...]
     units: tuple[Unit, ...]
     n_jobs: int | None = 1
+    learned: Learned = field(default_factory=dict)
+    visited: Learned = field(default_factory=dict)
 
     def inputs(self, members: Iterable[int]) -> NDArray[np.bool_]:
         """Return the inputs of a set, `(d,)`."""
@@ -75,16 +81,26 @@ class SearchSpace:
         near: bool = False,
     ) -> list[CandidateFit]:
         """Begin several sets, and run them a little; parameters as for `Projector.begin`."""
-        begin = self.projector.begin
-        work = partial(begin, known=tuple(known), iterations=iterations, near=near)
+        # Sets that are begun near a parent are compared as they stand: all have the same start.
+        learned = self.learned if not near else None
+        begin, parents = self.projector.begin, tuple(known)
+        work = partial(begin, known=parents, iterations=iterations, near=near, learned=learned)
         # What costs next to nothing is not worth a worker.
         n_jobs = self.n_jobs if self.projector.effort is None else 1
-        return run_in_batches(work, [self.varying_inputs(own) for own in sets], n_jobs)
+        found = run_in_batches(work, [self.varying_inputs(own) for own in sets], n_jobs)
+        return self._seen(found) if iterations else found
+
+    def _seen(self, fits: list[CandidateFit]) -> list[CandidateFit]:
+        """Return fits, and remember where they have come to."""
+        for fit in fits:
+            if (point := fit.point) is not None:
+                self.visited[fit.inputs.tobytes()] = point
+        return fits
 
     def advance(self, fits: Sequence[CandidateFit], iterations: int) -> list[CandidateFit]:
         """Run fits on for some iterations."""
         work = partial(self.projector.advance, iterations=iterations)
-        return run_in_batches(work, fits, self.n_jobs)
+        return self._seen(run_in_batches(work, fits, self.n_jobs))
 
     def project(self, sets: Sequence[Members]) -> list[Projection]:
         """Project onto several sets, each by itself."""
@@ -109,6 +125,9 @@ class SearchSpace:
     ) -> list[Projection]:
         """Run fits to convergence; none ends worse than the given submodels on fewer inputs."""
         found = run_in_batches(self.projector.finish, fits, self.n_jobs, alike=False)
+        for own, fit, end in zip(sets, fits, found, strict=True):
+            if fit.point is not None and np.isfinite(end.value):
+                self.visited[self.varying_inputs(own).tobytes()] = end.parameters
         return [
             self.projector.not_worse(one._replace(inputs=self.inputs(own)), smaller)
             for one, own in zip(found, sets, strict=True)

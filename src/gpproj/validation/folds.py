@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpproj.data import Rows as RawRows
 from gpproj.data import raw_rows, read_row_groups
 from gpproj.execute import run
-from gpproj.linalg import Host, to_host
+from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.prediction import Predictive
 from gpproj.reference import Reference, run_where
 from gpproj.search import SearchPath
@@ -165,7 +165,7 @@ def validate_folds(
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
         title = "validation" if progress else None
         if checkpoint is not None:  # side by side all folds would finish at the end
-            return run(work, folds, n_jobs, title)
+            return run(work, folds, n_jobs, title, long=is_numpy(reference.training.X))
         return run_where(reference, work, folds, n_jobs, title, path.clusters)
 
 
