@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import compress, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -51,6 +51,9 @@ GAIN = 1e-3
 
 PERFECT = 1e-4
 """Nats below which a divergence is none."""
+
+ALIKE = 1e-3
+"""Mean squared difference of predictions, over the variance of the reference's, that is none."""
 
 RIVALS = 2
 """Different optima of one set of inputs that are learned on all rows, where few rows cannot tell
@@ -282,17 +285,33 @@ class Solver:
         )
 
     def with_rivals(self, fit: MultiStartFit) -> MultiStartFit:
-        """Return a fit with the best of its optima, and others that rows hardly tell from it."""
-        lanes: list[Lane] = []
-        for lane in sorted(fit.lanes, key=lambda lane: lane.value):
-            if len(lanes) < RIVALS and all(are_apart(lane, other) for other in lanes):
-                lanes.append(lane)
+        """Return a fit with the best of its optima, and others that rows hardly tell from it.
+
+        An optimum that predicts the same is the same, wherever its parameters are.
+        """
+        lanes = sorted(fit.lanes, key=lambda lane: lane.value)
+        lanes = [lanes[0], *(lane for lane in lanes[1:] if are_apart(lane, lanes[0]))]
+        if len(lanes) > 1:
+            others = self._differences(lanes) > ALIKE
+            lanes = [lanes[0], *compress(lanes[1:], others)][:RIVALS]
         worse = clearly_worse(self.row_divergences(lanes))
         worse[0] = False  # with its prior it is the lowest
-        kept = tuple(lane for lane, out in zip(lanes, worse, strict=True) if not out)
-        return fit._replace(lanes=kept, spent=0)._replace(
-            spent=fit.evaluations - sum(int(lane.state.evaluations[0]) for lane in kept)
+        return fit.with_only([lane for lane, out in zip(lanes, worse, strict=True) if not out])
+
+    def _differences(self, lanes: Sequence[Lane]) -> Host:
+        """Return how much lanes differ from the first in what they predict, `(l - 1,)`.
+
+        As a share of the variance of the reference's own predictions.
+        """
+        assert isinstance(self.target, Target)
+        means = left_out_means(
+            self.target,
+            self.family.kernel,
+            np.concatenate([lane.state.x for lane in lanes]),
+            np.stack([lane.active for lane in lanes]),
         )
+        away: Host = np.mean((means[1:] - means[0]) ** 2, axis=1)
+        return away / max(self.family.signal, np.finfo(np.float64).tiny)
 
     def _is_perfect(self, lane: Lane) -> bool:
         """Say whether nothing can be better: divergences are not negative, and priors cost."""
@@ -341,15 +360,7 @@ class Solver:
         others = [lane for lane in fit.lanes if is_another(lane, best)]
         if not others or not isinstance(self.target, Target):
             return 0.0
-        lanes = [best, *others]
-        means = left_out_means(
-            self.target,
-            self.family.kernel,
-            np.concatenate([lane.state.x for lane in lanes]),
-            np.stack([lane.active for lane in lanes]),
-        )
-        away = float(np.max(np.mean((means[1:] - means[0]) ** 2, axis=1)))
-        return away / max(self.family.signal, np.finfo(np.float64).tiny)
+        return float(np.max(self._differences([best, *others])))
 
 
 def clearly_worse(rows: Host) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ import numpy as np
 from gpproj.inference import Inducing, greedy
 from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.projection.loss import LOOSE
-from gpproj.projection.multistart import Lane, MultiStartFit, are_apart
+from gpproj.projection.multistart import Lane, MultiStartFit
 from gpproj.projection.process_projector import ProcessProjector, start_at
 from gpproj.projection.projections import Projection
 from gpproj.projection.protocol import Learned, Projector
@@ -219,7 +219,7 @@ class StagedProjector(ProcessProjector):
             return found
         (own,) = first.climbed(first.begin_at([start_at(found)]))
         fit = first.with_rivals(first.challenged(own, starts))
-        others = [lane for lane in fit.lanes if are_apart(lane, own.best)]
+        others = [lane for lane in fit.lanes if lane is not own.best]
         if not others:
             return found
         end = self.projections(self.climbed([fit.with_only(others)]))[0]
