@@ -64,7 +64,10 @@ def test_paths_remember_every_setting(reference):
     assert given.recipe.keywords["order"] == ("x1", "x0")
     again = forward.repeat(reference)
     assert (again.order, again.learn) == (forward.order, "projection")
-    np.testing.assert_array_equal(again.errors, forward.errors)
+    # It starts from what the first one has found, and may find a little more.
+    np.testing.assert_allclose(again.errors, forward.errors, rtol=1e-2)
+    (kept, more) = (path.projections[1].value for path in (forward, again))
+    assert more <= kept + 1e-6 * abs(kept)
 
 
 def test_recipes_travel_to_other_processes(reference):

@@ -149,9 +149,11 @@ def test_a_sample_has_its_draws_as_arviz_data(version):
     assert not sampled.posterior.sample_stats["tuning"].any()
 
 
-def test_files_say_the_figures_of_every_divergence():
-    content = store.read(FORMATS / VERSIONS[0] / "validation" / "path.npz", "path").content
+def test_files_say_the_figures_of_every_divergence_that_was_asked_for(tmp_path):
+    path = gpproj.load(FORMATS / VERSIONS[0] / "validation").path
     names = ("posterior_kl", "projection_error", "loo_divergence")
-    table = gpproj.load(FORMATS / VERSIONS[0] / "validation").path.summary()
+    table = path.summary()
+    path.save(tmp_path / "path")
+    content = store.read(tmp_path / "path" / "path.npz", "path").content
     for size, one in enumerate(content["projections"]):
         assert one["figures"] == [table.loc[size, name] for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_an_elimination_passes_nested_sets_and_keeps_what_acts():
     best = posterior.maximise(default_starts(posterior))
     passed = [own.problem.mask for own, _ in _eliminated(posterior, best.x[0])]
     assert [int(mask.sum()) for mask in passed] == [13, 9, 8, 7, 6, 5, 4, 3, 2, 1]
-    assert all(np.all(large[small]) for large, small in zip(passed, passed[1:], strict=False))
+    assert all(np.all(large[small]) for large, small in pairwise(passed))
     assert np.flatnonzero(passed[-1]).tolist() == [3]
 
 

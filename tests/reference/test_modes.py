@@ -35,9 +35,7 @@ def given_density(density, d=2, mask=None, box=WIDE):
     problem = gpproj.condition(*data(d=d), KERNEL, Gaussian(0.1), standardize=True).problem
     mask = np.ones(d, dtype=bool) if mask is None else np.array(mask)
     changed = SimpleNamespace(kernel=problem.kernel, likelihood=problem.likelihood, mask=mask)
-    return SimpleNamespace(
-        problem=changed, density=lambda: density, curvature=density, bounds=box
-    )
+    return SimpleNamespace(problem=changed, density=lambda: density, curvature=density, bounds=box)
 
 
 def optimum(x, value, slope=0.0):

@@ -133,7 +133,7 @@ def test_a_fold_is_a_model_of_the_other_rows(classes, class_cv):
     test = scores.rows[scores.fold == 2]
     train = np.setdiff1d(np.arange(48), test)
     own = gpproj.condition(X.iloc[train], y[train], KERNEL, "probit", standardize=True)
-    path = gpproj.forward_search(own, 2, progress=False)
+    path = gpproj.forward_search(own, 2, progress=False, start_from=class_cv.path)
     assert class_cv.orders[2] == path.order
     columns = scores.fold == 2
     for line, model in enumerate([own, *(path[size] for size in range(3))]):

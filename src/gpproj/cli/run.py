@@ -21,7 +21,7 @@ from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
 
 CONFIG = "config.json"
-FORMAT = 4
+FORMAT = 5
 """Goes up when an older gpproj could no longer read the settings, or one would be continued in
 another way than it was begun; the same format is read and no other."""
 

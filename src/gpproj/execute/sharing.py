@@ -14,7 +14,7 @@ import pickle
 import signal
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Thread, current_thread
@@ -127,7 +127,7 @@ def serve(pipe: Any) -> None:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 try:
-                    function, known = remembered.use(number, lambda: pickle.loads(pickled))  # noqa: B023, S301
+                    function, known = remembered.use(number, lambda: pickle.loads(pickled))  # noqa: B023
                     found: Any = function(known, *rows)
                 except Exception as error:
                     found = error

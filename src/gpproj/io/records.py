@@ -140,8 +140,8 @@ def _(record: GaussianProcessReference) -> dict[str, Any]:
         stats = getattr(posterior, "sample_stats", {})
         statistics = {str(name): np.asarray(stats[name]) for name in stats}
         chains = Chains(int(posterior.posterior.sizes["chain"]), statistics)
-    # The moments of few rows are saved although they follow from the rest: other numbers of threads,
-    # and other machines, would compute other last digits.
+    # The moments of few rows are saved although they follow from the rest: other numbers of
+    # threads, and other machines, would compute other last digits.
     small = record.training.n <= COMPUTED or record.problem.inducing is not None
     computed = Computed(record.latent, record._central) if small else None
     found = {field.name: getattr(record, field.name) for field in fields(record)}

@@ -19,7 +19,6 @@ from gpproj.projection.projections import Projection
 from gpproj.projection.submodel import Submodel
 from gpproj.reference import Clusters, Reference
 
-
 Learned: TypeAlias = dict[bytes, Host]
 """Parameters that were learned of sets of inputs from other rows, by the bytes of the mask."""
 

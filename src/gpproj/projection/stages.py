@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.inference import Inducing, greedy
 from gpproj.linalg import Host, is_numpy, to_host
@@ -91,11 +92,14 @@ class StagedProjector(ProcessProjector):
         return self.few.first
 
     def with_tolerance(self, tolerance: float) -> StagedProjector:
-        """Return the same projector with another tolerance; on few rows it stays that of candidates.
+        """Return the same projector with another tolerance.
 
-        Optima on few rows are starts, and are compared by differences that chance exceeds by far.
+        On few rows it stays that of candidates: optima there are starts, and are compared by
+        differences that chance exceeds by far.
         """
-        return replace(self, tolerance=tolerance, few=self.few.with_tolerance(max(tolerance, LOOSE)))
+        return replace(
+            self, tolerance=tolerance, few=self.few.with_tolerance(max(tolerance, LOOSE))
+        )
 
     def on_scale(self, scale: float) -> StagedProjector:
         """Return the same projector with a tolerance that is relative to so many nats at least."""

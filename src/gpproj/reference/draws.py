@@ -115,9 +115,7 @@ def conditioned_draws(problem: Problem, draws: Draws) -> Iterator[Conditioned]:
     return (conditioned(problem, parameters) for parameters in draws.parameters)
 
 
-def integrate(
-    problem: Problem, draws: Draws, each: Iterable[Conditioned] | None = None
-) -> Latent:
+def integrate(problem: Problem, draws: Draws, each: Iterable[Conditioned] | None = None) -> Latent:
     """Return the moments of the latent posterior, integrated over the draws.
 
     mu = sum_s w_s mu_s,   Sigma = sum_s w_s (Sigma_s + (mu_s - mu)(mu_s - mu)'),
@@ -144,7 +142,8 @@ def integrate(
         predicted.append(found.left_out)
         density.append(left_out_density(problem, parameters, given, found.left_out))
     if deferred:
-        total = DeferredCovariance(sum(variances[1:], variances[0]), partial(_within, problem, draws))
+        variance = sum(variances[1:], variances[0])
+        total = DeferredCovariance(variance, partial(_within, problem, draws))
     assert total is not None  # there are draws
     xp = namespace(problem.y)
     stacked = xp.stack(means)

@@ -226,7 +226,9 @@ def best_of(
     near = np.flatnonzero(np.max(masses) - np.array(masses) < UNDECIDED)
     if len(near) > 1 and sparse is None and n > COMPARED:
         masses = [
-            _log_evidence(posteriors[k], _on_all_rows(posteriors[k], few[k], ends[k], begun is None))
+            _log_evidence(
+                posteriors[k], _on_all_rows(posteriors[k], few[k], ends[k], begun is None)
+            )
             for k in near.tolist()
         ]
         best = int(near[int(np.argmax(masses))])

@@ -199,6 +199,11 @@ class SearchPath:
         """The projections with all divergences, some of which take long and nothing goes by."""
         return tuple(self.projector.with_figures(one) for one in self.projections)
 
+    @property
+    def computed_projections(self) -> tuple[Projection, ...]:
+        """The projections, with all divergences if somebody has asked for them."""
+        return self.__dict__.get("_completed", self.projections)
+
     @cached_property
     def _submodels(self) -> dict[tuple[tuple[str, ...], Clusters], Submodel]:
         return {}

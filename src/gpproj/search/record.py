@@ -44,7 +44,7 @@ def record_of(path: SearchPath) -> Stored:
         "order": list(path.order),
         "null_error": path.null_error,
         "full_error": path.full_error,
-        "projections": [plain(str(size), one) for size, one in enumerate(path.projections)],
+        "projections": [plain(str(k), one) for k, one in enumerate(path.computed_projections)],
         "better": [subset(f"better_{size}", one) for size, one in enumerate(path.better)],
         "pool": [subset(f"pool_{place}", one) for place, one in enumerate(path.pool)],
         "tried": [list(one) for one in path.candidate_records],

@@ -1,4 +1,4 @@
-"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v5`.
+"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v6`.
 
 Run it once, when the format of folders goes up, and commit what it writes. A sample stays for as
 long as its format is read.
@@ -109,7 +109,7 @@ def samples():
     points = gpproj.Sparse(X[["c", "a", "b"]][:4])
     named = gpproj.condition(X, y, kernel, Gaussian(0.1), points, standardize=True)
     draws = y.to_numpy() + 0.3 * rng.standard_normal((12, 10)) + rng.standard_normal((12, 1))
-    drawn = gpproj.from_draws(X, y, draws, 0.1)
+    drawn = gpproj.from_draws(X, y, draws, 3.0)
     return {
         "reference": sampled,
         "submodel": gpproj.project(sampled, ["b"], clusters=2),
