@@ -202,7 +202,7 @@ class SearchPath:
     @property
     def computed_projections(self) -> tuple[Projection, ...]:
         """The projections, with all divergences if somebody has asked for them."""
-        return self.__dict__.get("_completed", self.projections)
+        return self._completed if "_completed" in self.__dict__ else self.projections
 
     @cached_property
     def _submodels(self) -> dict[tuple[tuple[str, ...], Clusters], Submodel]:
