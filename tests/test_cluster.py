@@ -196,7 +196,7 @@ def test_a_search_sends_large_arrays_to_each_worker_once(workers, reference, pat
     for one in found:
         assert one["tasks"] > 10
         assert one["refused"] == 0
-        assert len(one["arrived"]) == len(set(one["arrived"])) > 2
+        assert len(one["arrived"]) == len(set(one["arrived"])) > 1
     assert set(found[0]["arrived"]) == set(found[1]["arrived"])
 
 

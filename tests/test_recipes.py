@@ -18,7 +18,7 @@ from tests.fitting import fit_mode
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((25, 3))
 Y = X[:, 0] + 0.3 * RNG.standard_normal(25)
-DATA = {"X", "y", "exposure", "start_from"}
+DATA = {"X", "y", "exposure"}
 NOT_OF_PATHS = {"reference", "n_jobs", "checkpoint", "stop_below", "extend", "start_from"}
 
 

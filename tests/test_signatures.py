@@ -62,8 +62,6 @@ EXCEPTIONS = {
     ("from_estimator", "random_state"): {"default"},
     ("from_estimator", "folds"): {"default", "annotation"},
     ("from_estimator", "quantiles"): {"annotation"},
-    # Each starts from what it makes itself.
-    ("forward_search", "start_from"): {"annotation"},
     # Priors of submodels know their reference, priors of references do not.
     ("fit", "prior"): {"default"},
     ("sample", "prior"): {"default"},

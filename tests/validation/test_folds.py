@@ -97,7 +97,7 @@ def same(found, expected, tolerance=1e-4):
 
 def test_folds_refit_search_and_predict(data, ref, path, cv):
     folds = KFold(3, shuffle=True, random_state=0).split(data[0])
-    expected, orders = by_hand(data, ref, path.repeat, folds)
+    expected, orders = by_hand(data, ref, path.repeat_nearby, folds)
     same(cv.scores, expected)
     assert cv.orders == orders
     assert cv.method == "kfold"
@@ -152,7 +152,7 @@ def test_kfold_of_single_rows_is_leave_one_out_with_the_search_inside(data, ref,
     assert found.search == "inside"
     assert len(found.orders) == 2
     pairs = [(np.delete(np.arange(N), i), np.array([i])) for i in found.scores.rows]
-    expected, orders = by_hand(data, ref, path.repeat, pairs)
+    expected, orders = by_hand(data, ref, path.repeat_nearby, pairs)
     same(found.scores, expected)
     assert found.orders == orders
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.linalg.arrays import Array, like, namespace, to_host
+from gpproj.linalg.arrays import Array, is_numpy, like, namespace, to_host
 from gpproj.linalg.factor import Factor, cholesky, log_determinant, solve
 
 DENSE_LIMIT = 10_000
@@ -186,8 +186,14 @@ class DeferredCovariance(Covariance):
 
     @cached_property
     def whole(self) -> DenseCovariance:
-        """The covariance with its matrix, which is computed once."""
-        return DenseCovariance(self._compute())
+        """The covariance with its matrix, which is computed once.
+
+        Its diagonal is the one that is known, to the last bit, wherever it is looked at.
+        """
+        matrix = self._compute()
+        if is_numpy(matrix):
+            np.fill_diagonal(matrix, self._diagonal)
+        return DenseCovariance(matrix)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.kernels import Kernel
-from gpproj.linalg import Host, to_host
+from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.projection.clusters import project_clusters
 from gpproj.projection.family import family_of, null_family
 from gpproj.projection.loss import LOOSE
@@ -28,7 +28,7 @@ from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
 from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
 
-NOTHING = 1e-4
+NOTHING = 1e-5
 """Change of the value on all inputs, over the null model's, that counts as none."""
 
 SMALL = 5
@@ -125,13 +125,17 @@ class ProcessProjector(Solver):
         point = (learned or {}).get(self.varying.tobytes())
         if point is None:
             return own.project([np.ones(self.d, dtype=bool)], [null])[0]
-        start = Starts(point[None, :], self.varying[None, :])
-        (found,) = own.projections(own.climbed(own.first.begin_at([start])))
+        starts = own.learned_starts(point, self.varying)
+        (found,) = own.projections(own.climbed(own.first.begin_at([starts])))
         return own.not_worse(found._replace(inputs=np.ones(self.d, dtype=bool)), [null])
 
     def on_scale(self, scale: float) -> ProcessProjector:
-        """Return the same projector with a tolerance that is relative to so many nats at least."""
-        return replace(self, scale=max(scale, 1.0))
+        """Return the same projector with a tolerance that is relative to so many nats at least.
+
+        On a device it is the same one: lanes of several references with their own scales could not
+        be one batch.
+        """
+        return replace(self, scale=max(scale, 1.0)) if is_numpy(self.target.X) else self
 
     def with_tolerance(self, tolerance: float) -> ProcessProjector:
         """Return the same projector with another tolerance."""
@@ -260,7 +264,7 @@ class ProcessProjector(Solver):
         starts = [
             own.short_starts(mask, known, near=near)
             if point is None
-            else Starts(point[None, :], mask[None, :])
+            else own.learned_starts(point, mask)
             for mask, point in zip(sets, points, strict=True)
         ]
         return own.run(iterations, own.begin_at(starts))

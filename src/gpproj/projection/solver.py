@@ -27,6 +27,7 @@ from gpproj.projection.starts import (
     from_known,
     reference_starts,
     scattered_starts,
+    starts_at,
     usual_starts,
 )
 from gpproj.reference import Target, Targets
@@ -127,6 +128,17 @@ class Solver:
         if near:
             return found[0].plus(*found[1:])
         return reference_starts(self.family, mask).plus(*found)
+
+    def learned_starts(self, point: Host, mask: NDArray[np.bool_]) -> Starts:
+        """Return few starts of a set of inputs that was learned from nearly the same rows.
+
+        Where it ended there; a single input, which all else is built on, has the reference's own
+        values too.
+        """
+        found = starts_at([point], mask)
+        if self.family.known is None or mask.sum() > 1:
+            return found
+        return reference_starts(self.family, mask).plus(found)
 
     def from_known(self, known: Projection, mask: NDArray[np.bool_]) -> Starts:
         """Return the starts that another submodel of the family gives a set of inputs."""

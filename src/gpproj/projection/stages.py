@@ -33,7 +33,7 @@ from gpproj.projection.some_rows import spread_rows, target_on
 from gpproj.projection.starts import Starts
 from gpproj.reference import Reference, Target, TargetReference
 
-STAGES = ((300, 200), (1400, 600))
+STAGES = ((240, 200), (1400, 600))
 """From so many rows on there is a stage of so many."""
 
 CONTENDERS = 3

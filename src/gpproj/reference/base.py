@@ -145,14 +145,10 @@ class Reference(Predictive):
         return check(self)
 
     def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
-        """Return a reference of other data, made by the same recipe.
-
-        A fit starts from the modes of this one.
-        """
+        """Return a reference of other data, made by the same recipe."""
         if self.recipe is None:
             raise ValueError(self._no_recipe)
         given = {} if exposure is None else {"exposure": exposure}
-        given |= self._begun
         found = self.recipe(X, y, **given)
         return found if row_groups is None else found.with_row_groups(row_groups)
 
@@ -254,11 +250,6 @@ class Reference(Predictive):
     def _with(self, training: TrainingSet, **changes: Any) -> Self:
         """Return the same reference of changed data."""
         return replace(self, training=training, **changes)
-
-    @property
-    def _begun(self) -> dict[str, Any]:
-        """What its recipe is told of itself, for other data that are like its own."""
-        return {}
 
     @property
     def _no_recipe(self) -> str:

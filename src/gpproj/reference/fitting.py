@@ -62,7 +62,7 @@ DRAWS, FEWEST, MANY_ROWS = 16, 4, 1000
 they differ little and each takes the cube of the rows."""
 
 
-@remembered("X", "y", "exposure", "start_from")
+@remembered("X", "y", "exposure")
 def fit(
     X: Any,
     y: Any,
@@ -77,7 +77,6 @@ def fit(
     nugget: float = NUGGET,
     check: bool = True,
     device: str | None = None,
-    start_from: GaussianProcessReference | None = None,
 ) -> Result[GaussianProcessReference]:
     """Fit a Gaussian process: a few draws around the most plausible hyperparameters.
 
@@ -121,8 +120,6 @@ def fit(
     device : str, optional
         Where to compute: "cuda", or another device of torch, to which the data are moved. They stay
         where they live when left out.
-    start_from : GaussianProcessReference, optional
-        A fit to other rows, such as those of all folds: its modes are the only starts.
 
     Returns
     -------
@@ -153,8 +150,7 @@ def fit(
     posteriors = [LogPosterior(one, units, prior).without_copies() for one in problems]
     explored = [one.by_some_rows(EXPLORED) for one in posteriors] if sparse is None else posteriors
     with one_blas_thread():
-        begun = _modes_known(start_from, explored)
-        posterior, optimum = best_of(explored, training, kernel, sparse, begun)
+        posterior, optimum = best_of(explored, training, kernel, sparse)
         modes = modes_of(posterior, optimum) if count > 1 or posterior.times > 1.0 else []
         if count > 1:
             modes = with_modes_on_fewer_inputs(posterior, modes)
@@ -194,7 +190,6 @@ def best_of(
     training: TrainingSet,
     kernel: Kernel | None,
     sparse: Sparse | None,
-    begun: Host | None = None,
 ) -> tuple[LogPosterior, Outcome]:
     """Maximise the posterior of the structure that has the highest evidence.
 
@@ -210,25 +205,18 @@ def best_of(
         Of the user, whose values are one more start.
     sparse : Sparse or None
         How to choose inducing points, where they are wanted.
-    begun : array `(s, p)`, optional
-        Modes of other rows, which are the only starts then.
     """
     n = int(posteriors[0].problem.y.shape[0])
     few = [posterior.on_some_rows(COMPARED) for posterior in posteriors]
-    if begun is None:
-        starts = first_starts(few[0], training, kernel)
-        ends = [_on_few_rows(posterior, starts) for posterior in few]
-    else:
-        ends = [posterior.ascended(begun) for posterior in few]
+    starts = first_starts(few[0], training, kernel)
+    ends = [_on_few_rows(posterior, starts) for posterior in few]
     # With all inputs in: masses of fewer length-scales are no rivals.
     masses = [_log_evidence(*pair) for pair in zip(few, ends, strict=True)] if len(few) > 1 else [0]
     best = int(np.argmax(masses))
     near = np.flatnonzero(np.max(masses) - np.array(masses) < UNDECIDED)
     if len(near) > 1 and sparse is None and n > COMPARED:
         masses = [
-            _log_evidence(
-                posteriors[k], _on_all_rows(posteriors[k], few[k], ends[k], begun is None)
-            )
+            _log_evidence(posteriors[k], _on_all_rows(posteriors[k], few[k], ends[k]))
             for k in near.tolist()
         ]
         best = int(near[int(np.argmax(masses))])
@@ -237,7 +225,7 @@ def best_of(
     if sparse is not None:
         return optimised(whole, training, optima.x, sparse)
     if n > COMPARED:
-        found, optima = whole, _on_all_rows(whole, found, optima, begun is None)
+        found, optima = whole, _on_all_rows(whole, found, optima)
     return found, optima.outcome()
 
 
@@ -249,26 +237,16 @@ def _on_few_rows(posterior: LogPosterior, starts: Host) -> State:
     return posterior.ascended(np.vstack([optima.x, pruned_starts(posterior, best)]))
 
 
-def _modes_known(other: GaussianProcessReference | None, posteriors: Sequence[LogPosterior]) -> Any:
-    """Return the modes of a fit to other rows with the same parameters, `(s, p)`; None without."""
-    if other is None or other.optimum is None:
-        return None
-    found = other.optimum.x[np.isfinite(other.optimum.value)]
-    box = posteriors[0].bounds
-    return np.clip(found, *box) if len(found) and found.shape[1] == box.lower.size else None
-
-
-def _on_all_rows(posterior: LogPosterior, few: LogPosterior, optima: State, check: bool) -> State:
+def _on_all_rows(posterior: LogPosterior, few: LogPosterior, optima: State) -> State:
     """Follow the different modes on few rows to all of them.
 
-    Where all starts began here they are checked: an input that acts fast may not show on few rows.
+    They are checked there: an input that acts fast may not show on few rows.
     """
     modes = modes_of(few, optima)[:FOLLOWED]
     lanes = [int(np.argmax((optima.x == mode.parameters).all(axis=1))) for mode in modes]
     factor = posterior.times * posterior.rows / few.rows
     followed = optima.take(np.array(lanes, dtype=np.intp))
-    others = starts_by_input(posterior) if check else np.empty((0, optima.x.shape[1]))
-    return posterior.continued(followed, factor, others)
+    return posterior.continued(followed, factor, starts_by_input(posterior))
 
 
 def _on_more_rows(

@@ -23,7 +23,6 @@ from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.prediction import Component, LatentPredictor, Mixture
 from gpproj.priors import PriorLike, scales
-from gpproj.recipes import starting_from
 from gpproj.reference.draws import (
     Clusters,
     Draws,
@@ -207,10 +206,6 @@ class GaussianProcessReference(TargetReference, Mixture):
             return self
         centre = Draws.equal(self.draws.centre[None, :])
         return replace(self, draws=centre, posterior=None, _computed=None)
-
-    @property
-    def _begun(self) -> dict[str, Any]:
-        return starting_from(self.recipe, self) if self.recipe is not None else {}
 
     @property
     def count(self) -> int:

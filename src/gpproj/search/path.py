@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -209,13 +209,21 @@ class SearchPath:
         return {}
 
     def repeat(self, reference: Reference) -> SearchPath:
-        """Return the path that the same search finds from a reference of other data.
+        """Return the path that the same search finds from a reference of other data."""
+        return self._again(reference)
 
-        It starts from what this one has learned, where the search can.
+    def repeat_nearby(self, reference: Reference) -> SearchPath:
+        """Return the path that the same search finds from a reference of nearly the same data.
+
+        Where the search can, it starts from what this one has learned.
         """
+        if self.recipe is None or self.visited is None:
+            return self._again(reference)
+        return self._again(reference, **starting_from(self.recipe, self))
+
+    def _again(self, reference: Reference, **begun: Any) -> SearchPath:
         if self.recipe is None:
             raise ValueError("this path does not know how it was found; search once more")
-        begun = {} if self.visited is None else starting_from(self.recipe, self)
         return self.recipe(reference, **begun).with_clusters(self.clusters)
 
     @property

@@ -173,7 +173,7 @@ def _in_fold(path: SearchPath, inside: bool, choose_size: Any, fold: Fold) -> Fo
     """Refit the reference and its path on the training rows, and predict the test rows."""
     training = path.reference.training
     reference = path.reference.refit(*raw_rows(training, fold.train))
-    path = path.repeat(reference) if inside else path.reproject(reference)
+    path = path.repeat_nearby(reference) if inside else path.reproject(reference)
     chosen = None if choose_size is None else choose_size(reference, path)
     new, sizes = raw_rows(training, fold.test), range(len(path))
     best: list[Predictive] = [reference, *(path.best(size) for size in sizes)]
