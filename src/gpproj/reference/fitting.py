@@ -34,7 +34,7 @@ from gpproj.reference.fewer_inputs import (
 from gpproj.reference.fit_starts import first_starts, pruned_starts, starts_by_input
 from gpproj.reference.fit_through_points import optimised
 from gpproj.reference.log_posterior import LogPosterior
-from gpproj.reference.modes import Mode, draws_around, modes_of, settled, shares_of
+from gpproj.reference.modes import Mode, distinct, draws_around, modes_of, settled, shares_of
 from gpproj.reference.process import GaussianProcessReference
 
 KERNELS = (Constant() + SquaredExponential(), Constant() + Matern52())
@@ -52,6 +52,9 @@ FOLLOWED = 3
 EXPLORED = 600
 """Rows on which the posterior is explored at most: which modes there are, what they weigh, and how
 wide they are."""
+
+WEIGHED = 2
+"""Modes on these rows that are weighed on more rows at least."""
 
 LEARNED = 2000
 """Rows that hyperparameters are learned from at most. With more of them they hardly change, and an
@@ -252,18 +255,24 @@ def _on_all_rows(posterior: LogPosterior, few: LogPosterior, optima: State) -> S
 def _on_more_rows(
     explored: LogPosterior, whole: LogPosterior, modes: list[Mode], count: int
 ) -> list[Mode]:
-    """Return the modes that have draws, at their maxima on as many rows as are learned from."""
+    """Return the modes that may have draws, at their maxima on as many rows as are learned from.
+
+    Masses on few rows that stand for many are rough: the best two modes go on in any case, and are
+    weighed again.
+    """
     if explored.times == 1.0 or not modes:
         return modes
     learned = whole.by_some_rows(LEARNED)
     problem = explored.problem.with_rows_of(learned.problem)
     found = []
-    for mode, share in zip(modes, shares_of(modes, count).tolist(), strict=True):
-        if share:
+    for rank, share in enumerate(shares_of(modes, count).tolist()):
+        if share or rank < WEIGHED:
+            mode = modes[rank]
             inside = problem.mask & ~inputs_off(explored, mode)
+            few = explored.with_problem(mask=inside).density()
             own = replace(learned, problem=replace(problem, mask=inside))
-            found.append(settled(own, mode))
-    return found
+            found.append(settled(own, mode, float(few(mode.parameters[None, :]).value[0])))
+    return distinct(explored, found)
 
 
 def _log_evidence(posterior: LogPosterior, optima: State) -> float:
