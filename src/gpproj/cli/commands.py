@@ -133,7 +133,7 @@ def select(
     inducing: Annotated[
         int | None,
         typer.Option(
-            help="Inducing points that stand for all rows; 0 (default) has none up to 4000 rows "
+            help="Inducing points that stand for all rows; 0 (default) has none up to 5000 rows "
             "and 200 above."
         ),
     ] = None,

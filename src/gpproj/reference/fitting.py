@@ -113,7 +113,7 @@ def fit(
         Prior of the hyperparameters, see `gpproj.priors`. None is the marginal likelihood alone.
     inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
         How the marginal likelihood is computed; "auto" is exact for Gaussian noise, EP for classes
-        and Laplace's approximation for the others, and goes through inducing points above 4000
+        and Laplace's approximation for the others, and goes through inducing points above 5000
         rows.
     nugget : float
         Small independent variance of the latent function, as a fraction of the noise variance, or

@@ -153,9 +153,10 @@ def settled(posterior: LogPosterior, mode: Mode, before: float) -> Mode:
     before : float
         Log density of the posterior of some rows at the mode.
     """
-    if not mode.spread.shape[1]:
-        return mode
     density, box = posterior.density(), posterior.bounds
+    if not mode.spread.shape[1]:
+        height = float(density(mode.parameters[None, :]).value[0])
+        return mode._replace(log_mass=mode.log_mass + height - before)
 
     def at(z: Host) -> Host:
         return np.clip(mode.parameters + mode.spread @ z, box.lower, box.upper)
