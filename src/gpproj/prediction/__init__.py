@@ -9,12 +9,16 @@ from gpproj.prediction.mixtures import (
     Gradients,
     LatentPredictor,
     Mixture,
-    Prediction,
     Predictive,
-    log_density_of_response,
-    noise_of,
-    response_of,
     returned,
+)
+from gpproj.prediction.responses import (
+    MixedResponses,
+    Part,
+    Prediction,
+    Responses,
+    ScaledResponses,
+    noise_of,
 )
 
 __all__ = [
@@ -22,12 +26,14 @@ __all__ = [
     "Component",
     "Gradients",
     "LatentPredictor",
+    "MixedResponses",
     "Mixture",
+    "Part",
     "Prediction",
     "Predictive",
+    "Responses",
+    "ScaledResponses",
     "interval",
-    "log_density_of_response",
     "noise_of",
-    "response_of",
     "returned",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,8 +13,16 @@ from numpy.typing import NDArray
 from gpproj.data import Columns, new_offset, new_target
 from gpproj.data.frames import is_foreign
 from gpproj.kernels import Kernel
-from gpproj.likelihoods import Gaussian, Likelihood
-from gpproj.linalg import Array, Host, like, namespace, to_host
+from gpproj.likelihoods import Likelihood
+from gpproj.linalg import Array, Host, namespace, to_host
+from gpproj.prediction.responses import (
+    MixedResponses,
+    Part,
+    Prediction,
+    Responses,
+    ScaledResponses,
+    mixed,
+)
 
 ROWS = 1024
 """New rows handled at a time: bounds the memory of a prediction by `ROWS n` numbers."""
@@ -28,15 +35,6 @@ class Gradients(NamedTuple):
     """`(m, d)`."""
     variance: Array
     """`(m, d)`."""
-
-
-class Prediction(NamedTuple):
-    """Mean and variance at each new point."""
-
-    mean: Array
-    """`(m,)`."""
-    variance: Array
-    """`(m,)`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +186,30 @@ class Predictive(ABC):
         array `(m,)`
         """
 
+    @abstractmethod
+    def respond(self, X: Any, exposure: Any = None) -> Responses:
+        """Predict the targets of new rows once, to ask for densities of any targets.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs, as `predict` takes them.
+        exposure : array `(m,)`, optional
+            What the rate of each count is multiplied by; one when left out.
+
+        Returns
+        -------
+        Responses
+            Their `moments()`, and `log_density(y)` of numbers in the user's units.
+        """
+
 
 class Mixture(Predictive):
     """A mixture of Gaussian processes: one for each draw or cluster of the hyperparameters.
 
     Often it is just one. They are evaluated one after the other, so that they need not be in memory
-    at once. A subclass whose mixture has a closed form overrides `_latent`, `_response` and
-    `_log_density`, which work on the model's scale.
+    at once. A subclass whose mixture has a closed form overrides `_latent` and `_responses`, which
+    work on the model's scale.
     """
 
     @abstractmethod
@@ -214,39 +229,34 @@ class Mixture(Predictive):
 
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included, as every `Predictive` does."""
-        X_new = self._read(X)
-        offset = self._offset(exposure, int(X_new.shape[0]))
-        found = self.columns.response(*self._response(X_new, offset))
+        found = self.respond(X, exposure).moments()
         return Prediction(*(returned(part, X) for part in found))
 
     def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
         """Return the log density of each new target, as every `Predictive` does."""
         X_new = self._read(X)
         target = new_target(self.columns, y, int(X_new.shape[0]))
-        offset = self._offset(exposure, int(X_new.shape[0]))
-        found = self._log_density(X_new, target, offset)
-        return returned(self.columns.scaling.restore_log_density(found), X)
+        found = self._responses(X_new, self._offset(exposure, int(X_new.shape[0])))
+        density = found.log_density(target)
+        return returned(self.columns.scaling.restore_log_density(density), X)
+
+    def respond(self, X: Any, exposure: Any = None) -> Responses:
+        """Predict the targets of new rows once, to ask for densities of any targets."""
+        X_new = self._read(X)
+        found = self._responses(X_new, self._offset(exposure, int(X_new.shape[0])))
+        if not self.columns.kind.is_scaled:
+            return found
+        return ScaledResponses(found, self.columns.scaling)
 
     def _latent(self, X_new: Array) -> Prediction:
         """Return mean and variance of the latent function, `(m,)` each."""
-        return self._mixed(lambda component: component.predictor(X_new))
+        return mixed((one.weight, one.predictor(X_new)) for one in self._components())
 
-    def _response(self, X_new: Array, offset: Host | None) -> Prediction:
-        """Return mean and variance of the target, `(m,)` each."""
-
-        def respond(component: Component) -> Prediction:
-            return response_of(component.likelihood, component.predictor(X_new), offset)
-
-        return self._mixed(respond)
-
-    def _log_density(self, X_new: Array, y: Array, offset: Host | None) -> Array:
-        """Return the log density of each target, `(m,)`."""
-        xp = namespace(y)
-        total = xp.full_like(y, -math.inf)
-        for weight, predictor, likelihood in self._components():
-            density = log_density_of_response(likelihood, y, predictor(X_new), offset)
-            total = xp.logaddexp(total, density + math.log(weight))
-        return total
+    def _responses(self, X_new: Array, offset: Host | None) -> Responses:
+        """Predict targets on the model's scale."""
+        every = self._components()
+        parts = [Part(one.weight, one.predictor(X_new), one.likelihood) for one in every]
+        return MixedResponses(parts, offset)
 
     def _offset(self, exposure: Any, rows: int) -> Host | None:
         """Return what is added to the latent function of new rows; None for real targets."""
@@ -256,55 +266,7 @@ class Mixture(Predictive):
         log_exposure = np.zeros(rows) if added is None else to_host(added)
         return log_exposure + self.columns.scaling.target_mean
 
-    def _mixed(self, predict: Callable[[Component], Prediction]) -> Prediction:
-        """Return mean and variance of the mixture.
-
-        With d_c the difference of the c-th mean to the first one:
-        variance = sum_c w_c v_c + sum_c w_c d_c^2 - (sum_c w_c d_c)^2.
-        """
-        components = iter(self._components())
-        component = next(components)
-        first, variance = predict(component)
-        within = component.weight * variance
-        shift = square = namespace(first).zeros_like(first)
-        for component in components:
-            mean, variance = predict(component)
-            within = within + component.weight * variance
-            shift = shift + component.weight * (mean - first)
-            square = square + component.weight * (mean - first) ** 2
-        return Prediction(first + shift, within + square - shift**2)
-
 
 def returned(found: Array, given: Any) -> Array:
     """Return a prediction where its inputs came from: beside arrays on a device, else here."""
     return found if is_foreign(given) else to_host(found)
-
-
-def noise_of(likelihood: Likelihood) -> float:
-    """Return the variance of the noise, or say that there is none."""
-    if not likelihood.kind.is_scaled:
-        raise AttributeError(f"{likelihood!r} has no noise variance")
-    return float(likelihood.response(np.zeros(1), np.zeros(1))[1][0])
-
-
-def response_of(likelihood: Likelihood, latent: Prediction, offset: Host | None) -> Prediction:
-    """Return mean and variance of y on the model's scale."""
-    if isinstance(likelihood, Gaussian):
-        return Prediction(*likelihood.response(*latent))
-    mean, variance = _on_host(latent, offset)
-    found = likelihood.response(mean, variance)
-    return Prediction(*(like(part, latent.mean) for part in found))
-
-
-def log_density_of_response(
-    likelihood: Likelihood, y: Array, latent: Prediction, offset: Host | None
-) -> Array:
-    """Return the log density of y on the model's scale."""
-    if isinstance(likelihood, Gaussian):
-        return likelihood.log_density(y, *latent)
-    return like(likelihood.log_density(to_host(y), *_on_host(latent, offset)), latent.mean)
-
-
-def _on_host(latent: Prediction, offset: Host | None) -> tuple[Host, Host]:
-    mean = to_host(latent.mean)
-    return mean if offset is None else mean + offset, to_host(latent.variance)

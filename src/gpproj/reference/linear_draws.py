@@ -14,7 +14,7 @@ from scipy.special import expit, xlogy
 from gpproj.kernels import Constant, Linear
 from gpproj.likelihoods import Bernoulli, Gaussian, Likelihood, Poisson
 from gpproj.linalg import Array, Host, like, to_host
-from gpproj.prediction import Component, LatentPredictor, Mixture, Prediction
+from gpproj.prediction import Component, LatentPredictor, Mixture, Prediction, Responses
 
 
 class Aim(NamedTuple):
@@ -212,6 +212,27 @@ class LinearDraws:
             return Prediction(centre, self.weights @ (variance + (mean - centre) ** 2))
 
 
+@dataclass(frozen=True, eq=False)
+class LinearResponses(Responses):
+    """The predictions of linear models, on the model's scale."""
+
+    linear: LinearDraws
+    X: Array
+    offset: Host | None
+
+    def moments(self) -> Prediction:
+        """Return mean and variance of each target, `(m,)`."""
+        found = self.linear.respond(to_host(self.X), self.offset)
+        return Prediction(*(like(part, self.X) for part in found))
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log density of targets."""
+        targets, X = to_host(y), to_host(self.X)
+        rows = np.atleast_2d(targets)
+        found = np.stack([self.linear.log_density(X, one, self.offset) for one in rows])
+        return like(found.reshape(targets.shape), self.X)
+
+
 class LinearPredictive(Mixture):
     """A reference or a submodel that is a linear model, known by posterior draws.
 
@@ -263,12 +284,8 @@ class LinearPredictive(Mixture):
     def _latent(self, X_new: Array) -> Prediction:
         return Prediction(*(like(part, X_new) for part in self.linear.predict(to_host(X_new))))
 
-    def _response(self, X_new: Array, offset: Host | None) -> Prediction:
-        found = self.linear.respond(to_host(X_new), offset)
-        return Prediction(*(like(part, X_new) for part in found))
-
-    def _log_density(self, X_new: Array, y: Array, offset: Host | None) -> Array:
-        return like(self.linear.log_density(to_host(X_new), to_host(y), offset), X_new)
+    def _responses(self, X_new: Array, offset: Host | None) -> Responses:
+        return LinearResponses(self.linear, X_new, offset)
 
     @property
     def _input_scale(self) -> Host:

@@ -31,10 +31,10 @@ from gpproj.linalg import (
     to_host,
 )
 from gpproj.prediction import (
+    MixedResponses,
+    Part,
     Prediction,
-    log_density_of_response,
     noise_of,
-    response_of,
     returned,
 )
 from gpproj.reference.base import LeftOutRows, Reference
@@ -129,17 +129,22 @@ class MomentReference(TargetReference):
 
     def predict_response(self, X: Any, exposure: Any = None) -> Prediction:
         """Predict the target, noise included, as every `Predictive` does."""
-        latent = self.predict(X)
-        return response_of(self.likelihood, latent, self._log_exposure(exposure, latent))
+        return self.respond(X, exposure).moments()
 
     def log_density(self, X: Any, y: Any, exposure: Any = None) -> Array:
         """Return the log density of each new target, as every `Predictive` does."""
-        latent = self.predict(X)
-        offset = self._log_exposure(exposure, latent)
-        target = new_target(self.columns, y, int(latent.mean.shape[0]))
+        found = self.respond(X, exposure)
+        target = new_target(self.columns, y, int(found.parts[0].latent.mean.shape[0]))
         if self.columns.kind.is_scaled:
             target = self.columns.scaling.restore_mean(target)
-        return log_density_of_response(self.likelihood, target, latent, offset)
+        return found.log_density(target)
+
+    def respond(self, X: Any, exposure: Any = None) -> MixedResponses:
+        """Predict the targets of new rows once; described at `Predictive`."""
+        latent = self.predict(X)
+        return MixedResponses(
+            [Part(1.0, latent, self.likelihood)], self._log_exposure(exposure, latent)
+        )
 
     def _log_exposure(self, exposure: Any, latent: Prediction) -> Host | None:
         found = new_offset(self.columns, exposure, int(latent.mean.shape[0]))
@@ -174,10 +179,10 @@ class MomentReference(TargetReference):
             mean, variance = self.columns.response(predicted.mean, predicted.variance)
         else:
             latent, observed = Prediction(*predicted), problem.observed(self.latent.likelihood)
-            mean, variance = response_of(self.latent.likelihood, latent, observed.offset)
-            density = to_host(
-                log_density_of_response(self.latent.likelihood, observed.y, latent, observed.offset)
-            )
+            parts = [Part(1.0, latent, self.latent.likelihood)]
+            responses = MixedResponses(parts, observed.offset)
+            mean, variance = responses.moments()
+            density = to_host(responses.log_density(observed.y))
         found = (mean, variance, scaling.restore_log_density(density))
         return LeaveOneOut(*(like(part, problem.X) for part in found))
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+KEPT = 2**26
+"""Numbers, of all submodels together, that are kept for further predictions: half a gigabyte."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchPath:
@@ -172,15 +175,19 @@ class SearchPath:
         """Return the submodel on a set of units that was learned."""
         units, found = subset
         key = (tuple(unit.name for unit in units), clusters)
-        if key not in self._submodels:
+        known = self._submodels
+        if key not in known:
             entered = (position for unit in units for position in unit.positions)
             positions = (*self.always, *entered)
             problems = self.projector.problems_of(found, self.null_error)
             with one_blas_thread():
-                self._submodels[key] = self.projector.submodel(
+                made = self.projector.submodel(
                     self.reference, found, positions, clusters, n_jobs, problems
                 )
-        return self._submodels[key]
+            while known and (len(known) + 1) * self.reference.training.n**2 > KEPT:
+                del known[next(iter(known))]
+            known[key] = made
+        return known[key]
 
     @cached_property
     def problems(self) -> tuple[str, ...]:

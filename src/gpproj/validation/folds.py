@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -176,10 +177,11 @@ def _in_fold(path: SearchPath, inside: bool, choose_size: Any, fold: Fold) -> Fo
     path = path.repeat_nearby(reference) if inside else path.reproject(reference)
     chosen = None if choose_size is None else choose_size(reference, path)
     new, sizes = raw_rows(training, fold.test), range(len(path))
-    best: list[Predictive] = [reference, *(path.best(size) for size in sizes)]
+    # One after the other: each holds a matrix of all rows.
+    best = chain([reference], (path.best(size) for size in sizes))
     scores, along = predictions(best, new, fold.test, fold.number), None
     if any(path.is_better(size) for size in sizes):
-        nested: list[Predictive] = [reference, *(path[size] for size in sizes)]
+        nested = chain([reference], (path[size] for size in sizes))
         along = predictions(nested, new, fold.test, fold.number)
     return FoldResult(scores, path.order, along, chosen)
 
@@ -191,10 +193,14 @@ def nested_scores(results: Sequence[FoldResult]) -> Scores | None:
     return joined([one.along or one.scores for one in results])
 
 
-def predictions(models: list[Predictive], new: RawRows, rows: Rows, fold: int) -> Scores:
+def predictions(models: Iterable[Predictive], new: RawRows, rows: Rows, fold: int) -> Scores:
     """Return the predictions of new rows by several models."""
     X, y, exposure, _ = new
-    means: list[Host] = [to_host(model.predict_response(X, exposure).mean) for model in models]
-    densities: list[Host] = [to_host(model.log_density(X, y, exposure)) for model in models]
+    means: list[Host] = []
+    densities: list[Host] = []
+    for model in models:
+        found = model.respond(X, exposure)
+        means.append(to_host(found.moments().mean))
+        densities.append(to_host(found.log_density(y)))
     label = np.full(rows.size, fold, dtype=np.intp)
     return Scores(rows, label, to_host(y), np.stack(means), np.stack(densities))

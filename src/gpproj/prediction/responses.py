@@ -1,0 +1,147 @@
+"""What models predict of the targets of new rows: moments, and densities of whatever targets.
+
+Predictions of the latent function are made once, and asked often: at the targets that were seen,
+and at those that a reference expects.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gpproj.data import Scaling
+from gpproj.likelihoods import Gaussian, Likelihood
+from gpproj.linalg import Array, Host, like, namespace, to_host
+
+
+class Prediction(NamedTuple):
+    """Mean and variance at each new point."""
+
+    mean: Array
+    """`(m,)`."""
+    variance: Array
+    """`(m,)`."""
+
+
+class Responses(ABC):
+    """What a model predicts of the targets of m new rows."""
+
+    @abstractmethod
+    def moments(self) -> Prediction:
+        """Return mean and variance of each target, `(m,)`."""
+
+    @abstractmethod
+    def log_density(self, y: Array) -> Array:
+        """Return the log density of targets `(m,)`, or of several for each row, `(q, m)`.
+
+        Classes are 0 and 1.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledResponses(Responses):
+    """Predictions of real targets, in the user's units."""
+
+    own: Responses
+    """On the model's scale."""
+    scaling: Scaling
+
+    def moments(self) -> Prediction:
+        """Return mean and variance of each target, `(m,)`."""
+        mean, variance = self.own.moments()
+        return Prediction(self.scaling.restore_mean(mean), self.scaling.restore_variance(variance))
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log density of targets."""
+        return self.scaling.restore_log_density(self.own.log_density(self.scaling.target(y)))
+
+
+class Part(NamedTuple):
+    """What one of the Gaussian processes of a mixture predicts."""
+
+    weight: float
+    latent: Prediction
+    likelihood: Likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class MixedResponses(Responses):
+    """The predictions of a mixture of Gaussian processes."""
+
+    parts: Sequence[Part]
+    """Their weights sum to one."""
+    offset: Host | None
+    """What is added to the latent function, `(m,)`; None for real targets."""
+
+    def moments(self) -> Prediction:
+        """Return mean and variance of each target, `(m,)`."""
+        return mixed(
+            (part.weight, response_of(part.likelihood, part.latent, self.offset))
+            for part in self.parts
+        )
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log density of targets."""
+        xp = namespace(y)
+        total = xp.full_like(y, -math.inf)
+        for weight, latent, likelihood in self.parts:
+            density = log_density_of_response(likelihood, y, latent, self.offset)
+            total = xp.logaddexp(total, density + math.log(weight))
+        return total
+
+
+def mixed(predictions: Iterable[tuple[float, Prediction]]) -> Prediction:
+    """Return mean and variance of a mixture, of predictions with their weights.
+
+    With d_c the difference of the c-th mean to the first one:
+    variance = sum_c w_c v_c + sum_c w_c d_c^2 - (sum_c w_c d_c)^2.
+    """
+    every = iter(predictions)
+    weight, (first, variance) = next(every)
+    within = weight * variance
+    shift = square = namespace(first).zeros_like(first)
+    for weight, (mean, variance) in every:
+        within = within + weight * variance
+        shift = shift + weight * (mean - first)
+        square = square + weight * (mean - first) ** 2
+    return Prediction(first + shift, within + square - shift**2)
+
+
+def noise_of(likelihood: Likelihood) -> float:
+    """Return the variance of the noise, or say that there is none."""
+    if not likelihood.kind.is_scaled:
+        raise AttributeError(f"{likelihood!r} has no noise variance")
+    return float(likelihood.response(np.zeros(1), np.zeros(1))[1][0])
+
+
+def response_of(likelihood: Likelihood, latent: Prediction, offset: Host | None) -> Prediction:
+    """Return mean and variance of y on the model's scale."""
+    if isinstance(likelihood, Gaussian):
+        return Prediction(*likelihood.response(*latent))
+    mean, variance = _on_host(latent, offset)
+    found = likelihood.response(mean, variance)
+    return Prediction(*(like(part, latent.mean) for part in found))
+
+
+def log_density_of_response(
+    likelihood: Likelihood, y: Array, latent: Prediction, offset: Host | None
+) -> Array:
+    """Return the log density of y, `(m,)` or `(q, m)`, on the model's scale."""
+    if isinstance(likelihood, Gaussian):
+        return likelihood.log_density(y, *latent)
+    targets = to_host(y)
+    mean, variance = (
+        np.broadcast_to(part, targets.shape).ravel() for part in _on_host(latent, offset)
+    )
+    found = likelihood.log_density(targets.ravel(), mean, variance)
+    return like(found.reshape(targets.shape), latent.mean)
+
+
+def _on_host(latent: Prediction, offset: Host | None) -> tuple[Host, Host]:
+    mean = to_host(latent.mean)
+    return mean if offset is None else mean + offset, to_host(latent.variance)
