@@ -104,7 +104,7 @@ def test_an_elimination_sees_what_acts_only_together():
     space = SearchSpace(
         projector, (), tuple(Unit(name, (j,), 1.0) for j, name in enumerate("abcdef"))
     )
-    left = eliminated(space, null_and_full(projector)[1])
+    left = eliminated(space, range(len(space.units)), null_and_full(projector)[1])
     assert left[2][0] == {0, 1}
     assert left[3][0] == {0, 1, 2}
     errors = [left[size][1].error for size in range(1, 6)]

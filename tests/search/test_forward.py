@@ -18,11 +18,14 @@ import pytest
 import gpproj
 from gpproj.kernels import Constant, Matern52
 from gpproj.projection import ProjectionOptions, mask_of, projector_of
+from gpproj.search import growing
+from gpproj.search import race as race_module
 from gpproj.search.growing import _expected_gains
 from gpproj.search.race import heats_of
 from gpproj.search.results import CandidateRecord
 from gpproj.search.space import SearchSpace
-from gpproj.search.units import Unit, units_of
+from gpproj.search.step import Step
+from gpproj.search.units import Unit, steps_of, units_of
 from gpproj.store import StoreError
 from tests.fitting import fit_mode
 
@@ -54,6 +57,52 @@ def test_the_race_finds_the_exhaustive_curve(ref, path):
     exhaustive = gpproj.forward_search(ref, strategy="exhaustive", progress=False)
     excess = path.relative_errors - exhaustive.relative_errors
     assert excess.max() <= 0.01
+
+
+def wide_reference():
+    """Two inputs act by their product alone, and one linearly, among twenty-four."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((90, 24))
+    y = 2.0 * X[:, 7] * X[:, 19] + X[:, 12] + 0.2 * rng.standard_normal(90)
+    return fit_mode(X, y)
+
+
+def test_many_candidates_start_in_blocks(monkeypatch):
+    ref = wide_reference()
+    whole = gpproj.forward_search(ref, 3, progress=False)
+    monkeypatch.setattr(race_module, "BLOCK", 6)
+    monkeypatch.setattr(growing, "BLOCK", 6)
+    path = gpproj.forward_search(ref, 3, progress=False)
+    assert set(path.best_inputs(3)) == set(whole.best_inputs(3)) == {"x7", "x12", "x19"}
+    np.testing.assert_allclose(path.best_errors[3], whole.best_errors[3], rtol=1e-3)
+    began = [np.sum(one.candidates.query("step == 3")["evaluations"] > 0) for one in (path, whole)]
+    assert began[0] < began[1] == 22
+
+
+def test_blocks_go_on_as_long_as_they_bring_something():
+    """Errors fall along the order at first: of three blocks the last one brings nothing."""
+    errors = np.r_[np.arange(12.0)[::-1], np.full(30, 50.0)]
+    began = []
+
+    class Space:
+        projector = SimpleNamespace(errors=lambda fits: errors[np.array(fits)])
+
+        def begin(self, sets, known, iterations):
+            began.append(len(sets))
+            return [next(iter(own)) for own in sets]
+
+    step = Step(Space(), frozenset(), None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(race_module, "BLOCK", 6)
+        places, fits = race_module._started(step, range(42), np.arange(42), 4, best=3)
+    assert began == [6, 6, 6]
+    assert fits == places.tolist() == list(range(18))
+
+
+def test_very_many_inputs_are_not_all_gone_through():
+    assert steps_of(None, 150) == 150
+    assert steps_of(None, 151) == 30
+    assert steps_of(151, 151) == 151
 
 
 @pytest.mark.slow

@@ -68,7 +68,8 @@ def forward_search(
     ----------
     reference : Reference
     max_inputs : int, optional
-        How many steps to take: inputs, or groups of them. All when left out.
+        How many steps to take: inputs, or groups of them. All when left out, and 30 where there are
+        more than 150.
     strategy : {"race", "exhaustive"}
         Race the candidates of a step, or optimise every one to convergence as in the paper; many
         times slower.

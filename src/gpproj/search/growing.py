@@ -13,7 +13,7 @@ from gpproj.reference import Reference
 from gpproj.search.exchange import AllExchanges, PromisingExchanges
 from gpproj.search.options import SearchOptions
 from gpproj.search.path import SearchPath
-from gpproj.search.race import race
+from gpproj.search.race import BLOCK, race
 from gpproj.search.results import Subset, null_and_full
 from gpproj.search.rivals import eliminated, fit_ranked_sets, relevances
 from gpproj.search.space import Members, ProjectionCache, SearchSpace, finish_contenders
@@ -120,7 +120,9 @@ class ForwardSearch:
             space.visited.update(path.visited.as_starts() | space.visited)
         base = space.members_of(path.units)
         left = space.outside(base)
-        step = Step(space, base, path.projections[-1], float(path.relative_errors[-1]))
+        rankings = tuple(self._relevances()) if len(left) > BLOCK and not self._is_quick else ()
+        error = float(path.relative_errors[-1])
+        step = Step(space, base, path.projections[-1], error, rankings=rankings)
         cache = self._cache(path)
         gains = _expected_gains(path, space, left)
         found = compare_candidates(self._compare, step, left, gains)
@@ -230,7 +232,11 @@ class ForwardSearch:
 
     def _elimination(self) -> dict[int, tuple[Members, Projection]]:
         if self._eliminated is None:
-            self._eliminated = eliminated(self.space, self.ends[1])
+            units = range(len(self.space.units))
+            if len(units) > BLOCK:
+                total = sum(np.argsort(np.argsort(own)) for own in self._relevances())
+                units = np.sort(np.argsort(-total, kind="stable")[:BLOCK]).tolist()
+            self._eliminated = eliminated(self.space, units, self.ends[1])
         return self._eliminated
 
     def _follow(self, path: SearchPath, cache: ProjectionCache, promises: Host) -> None:

@@ -99,7 +99,9 @@ def _begun(
     return fit.keep_best(LANES), known
 
 
-def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members, Projection]]:
+def eliminated(
+    space: SearchSpace, units: Sequence[int], full: Projection
+) -> dict[int, tuple[Members, Projection]]:
     """Drop units from the submodel on all inputs, those first whose loss costs least at once.
 
     Unlike a forward search this sees units that tell something only together, and its submodels
@@ -108,6 +110,8 @@ def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members,
 
     Parameters
     ----------
+    units : sequence of int
+        The units to begin with: all, or the most relevant ones where they are many.
     full : Projection
         The submodel on all inputs.
 
@@ -117,7 +121,7 @@ def eliminated(space: SearchSpace, full: Projection) -> dict[int, tuple[Members,
         The set that was left at each size, and a submodel to start from; large sizes are passed
         over.
     """
-    left, known = frozenset(range(len(space.units))), full
+    left, known = frozenset(units), full
     found: dict[int, tuple[Members, Projection]] = {}
     while len(left) > 1:
         sets = {number: left - {number} for number in sorted(left)}

@@ -30,6 +30,8 @@ class Step(NamedTuple):
     """Whether units leave (a backward search) rather than enter."""
     rivals: tuple[Projection, ...] = ()
     """Submodels of the same size that are known: what is worse than them need not be finished."""
+    rankings: tuple[Host, ...] = ()
+    """What other measures say of all units, `(units,)` each, for where units are many."""
 
     def members(self, unit: int) -> Members:
         """Return the set that a unit makes by entering or leaving."""

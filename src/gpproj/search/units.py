@@ -12,6 +12,9 @@ from gpproj.sensitivity import relevance
 
 Inputs: TypeAlias = Iterable[str | int]
 
+MANY, STEPS_OF_MANY = 150, 30
+"""Units above which a search does not go through all unless it is asked to; its steps then."""
+
 ROUNDING = 1e-9
 """Relative difference of sums of the same costs in another order."""
 
@@ -134,9 +137,13 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def steps_of(max_inputs: int | None, available: int) -> int:
-    """Return how many steps to take, all when none are asked for."""
+    """Return how many steps to take: all when none are asked for, but of very many only some.
+
+    >>> steps_of(None, 100), steps_of(None, 1000), steps_of(200, 1000)
+    (100, 30, 200)
+    """
     if max_inputs is None:
-        return available
+        return available if available <= MANY else STEPS_OF_MANY
     steps = whole_number("max_inputs", max_inputs)
     if not 0 <= steps <= available:
         raise ValueError(
