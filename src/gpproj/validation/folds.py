@@ -176,13 +176,20 @@ def _in_fold(path: SearchPath, inside: bool, choose_size: Any, fold: Fold) -> Fo
     reference = path.reference.refit(*raw_rows(training, fold.train))
     path = path.repeat_nearby(reference) if inside else path.reproject(reference)
     chosen = None if choose_size is None else choose_size(reference, path)
-    new, sizes = raw_rows(training, fold.test), range(len(path))
+    sizes = range(len(path))
+    better = [size for size in sizes if path.is_better(size)]
     # One after the other: each holds a matrix of all rows.
-    best = chain([reference], (path.best(size) for size in sizes))
-    scores, along = predictions(best, new, fold.test, fold.number), None
-    if any(path.is_better(size) for size in sizes):
-        nested = chain([reference], (path[size] for size in sizes))
-        along = predictions(nested, new, fold.test, fold.number)
+    models = chain(
+        [reference],
+        (path.best(size) for size in sizes),
+        (path[size] for size in better),
+    )
+    every = predictions(models, raw_rows(training, fold.test), fold.test, fold.number)
+    lines = np.arange(1 + len(path))
+    scores, along = every.models(lines), None
+    if better:
+        lines[1 + np.array(better)] = 1 + len(path) + np.arange(len(better))
+        along = every.models(lines)
     return FoldResult(scores, path.order, along, chosen)
 
 
