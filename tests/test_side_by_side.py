@@ -117,7 +117,7 @@ def test_folds_are_searched_side_by_side(folds, sizes, monkeypatch):
     found = check(there, path)
     # Folds of equally many rows take hardly more batches than one: some have a step of their own.
     assert len(batches) - alone <= 1.5 * alone * sizes
-    assert max(batches[alone:]) > 1.5 * max(batches[:alone])
+    assert np.mean(batches[alone:]) > 1.2 * np.mean(batches[:alone])
     assert found.orders == expected.orders
     # On a processor tolerances are relative to the null model's error.
     close(found.scores.log_density, expected.scores.log_density, 1e-2)

@@ -229,6 +229,28 @@ def test_a_path_is_extended_without_starting_over(ref, path):
             gpproj.forward_search(ref, extend=other, progress=False, **options)
 
 
+def test_a_search_of_other_rows_starts_where_another_has_ended(path):
+    other = make_reference(n=50)  # the first rows of the same data
+    anew = gpproj.forward_search(other, progress=False)
+    near = gpproj.forward_search(other, progress=False, start_from=path)
+    assert near.order == anew.order
+    span = anew.null_error - anew.full_error
+    assert np.max(near.best_errors - anew.best_errors) < 0.01 * span
+    assert near.candidates["evaluations"].sum() < 0.7 * anew.candidates["evaluations"].sum()
+
+
+def test_a_search_where_nothing_can_be_explained(ref, monkeypatch):
+    plain = growing.null_and_full
+
+    def nothing(projector, learned):
+        null, _ = plain(projector, learned)
+        return null, null._replace(inputs=np.ones(5, dtype=bool))
+
+    monkeypatch.setattr(growing, "null_and_full", nothing)
+    path = gpproj.forward_search(ref, 2, progress=False)
+    assert np.ones(5, dtype=bool).tobytes() not in path.visited.as_starts()
+
+
 def test_a_checkpoint_is_gone_on_from(ref, path, tmp_path):
     file = tmp_path / "search.npz"
     gpproj.forward_search(ref, 2, checkpoint=file, progress=False)

@@ -77,9 +77,10 @@ class ForwardSearch:
         """The null model, and the submodel on all inputs."""
         if self._ends is None:
             self._ends = null_and_full(self._whole.projector, self._whole.learned)
-        full = self._ends[1]
-        if self._whole.projector.effort is None:
-            mask = full.inputs & self._whole.projector.varying
+        projector, full = self._whole.projector, self._ends[1]
+        # Where nothing can be explained it is the null model, which has other parameters.
+        if projector.effort is None and projector.in_family(full):
+            mask = full.inputs & projector.varying
             self._whole.visited[mask.tobytes()] = full.parameters
         return self._ends
 
