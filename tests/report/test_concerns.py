@@ -109,7 +109,7 @@ def test_rows_that_were_never_predicted(small_cv):
 def test_an_order_that_was_found_once(small_cv):
     cv = replace(small_cv, search="once")
     (text,) = starting(said(cv)["note"], "The order of the inputs was found with the rows")
-    size = cv.smallest_enough(corrected=True)
+    size = cv.smallest_enough("se", corrected=True)
     assert text.endswith(f"size {size} is suggested.")
     poor = scored(small_cv, [-3, -2, -2, -2, -2, -2], search="once")
     (text,) = starting(said(poor)["note"], "The order of the inputs")

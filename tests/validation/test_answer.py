@@ -39,10 +39,24 @@ def validation(path, differences):
         ((-1, -1, 0, 0), "2 of 3 inputs predict as well as all: {0}, {1}."),
         ((-1, 0, 0, 0), "1 of 3 inputs predicts as well as all: {0}."),
         ((-1, -1, -1, 0), "All 3 inputs are needed: {0}, {1}, {2}."),
-        ((-1, -1, -1, -1), "No submodel of up to 3 inputs predicts as well as all 3 inputs."),
         (
-            (-0.0005, 0, 0, 0),
-            "No input is needed: the null model predicts as well as all 3 inputs.",
+            (-1, -1, -1, -0.5),
+            "No submodel of up to 3 inputs predicts as well as all 3 inputs: the largest keeps "
+            "50 %.",
+        ),
+        (
+            (-1, -1, -0.03, -0.02),
+            "2 of 3 inputs keep 97 % of what all predict (a clear loss of elpd): {0}, {1}.",
+        ),
+        (
+            (-1, -1, -1, -0.05),
+            "No size is shown to be enough; 3 inputs keep 95 % (95 to 95 %) of what all predict: "
+            "{0}, {1}, {2}.",
+        ),
+        (
+            (-5e-5, 0, 0, 0),
+            "No input is shown to help: with all 3 inputs the elpd is 0.0 ± 0.0 above the null "
+            "model's.",
         ),
         ((1, 0, 0, 0), "No input helps: the null model predicts better than all 3 inputs."),
     ],

@@ -149,7 +149,7 @@ def test_the_order_of_the_rows_does_not_matter(path, order, seed, search):
     one, two = (make(path, own, search) for own in (scores, scores.take(np.array(order))))
     pd.testing.assert_frame_equal(one.summary(), two.summary())
     pd.testing.assert_series_equal(one.reference_summary(), two.reference_summary())
-    assert one.suggest_size() == two.suggest_size()
+    assert one.smallest_enough() == two.smallest_enough()
     if search == "once":
         pd.testing.assert_frame_equal(one.corrected(), two.corrected())
 
@@ -187,14 +187,15 @@ def test_statistics_follow_the_targets(request, cv, names, others):
     cv = request.getfixturevalue(cv)
     table = cv.summary()
     columns = [name + part for name in names for part in STATS]
-    assert table.columns.tolist() == ["input", "agreement", "best_inputs", *columns]
+    shares = ["verdict", "kept", "kept_low", "kept_high", "expected_kept"]
+    assert table.columns.tolist() == ["input", "agreement", "best_inputs", *shares, *columns]
     reference = cv.reference_summary()
     assert reference.index.tolist() == [name + part for name in names for part in STATS[:2]]
     nested = replace(cv, chosen=(3,) * 4).nested_summary()
     assert nested.columns.tolist() == ["size", *columns]
     np.testing.assert_allclose(nested.loc["chosen", columns], table.loc[3, columns].astype(float))
     assert sorted(cv.statistics) == sorted([*names, *others])
-    assert np.isfinite(cv.summary(cv.statistics).iloc[:, 3:]).all(axis=None)
+    assert np.isfinite(cv.summary(cv.statistics).iloc[:, 8:]).all(axis=None)
 
 
 def test_statistics_of_other_targets_are_refused(small_cv, class_cv, count_cv):
@@ -281,11 +282,9 @@ def test_proportions_need_the_search_in_every_fold(path):
 )
 def test_the_smallest_size_that_is_enough(path, differences, noise, se, elpd):
     cv = make(path, make_scores(differences, noise=noise))
-    assert cv.suggest_size() == cv.suggest_size("se") == se
+    assert cv.suggest_size("se") == se
     assert cv.suggest_size("elpd") == elpd
-    assert cv.submodel() is path[se]
     assert cv.submodel(1) is path[1]
-    assert f"suggested size={se}" in repr(cv)
 
 
 def test_the_rules_at_their_limits(path):
@@ -296,13 +295,13 @@ def test_the_rules_at_their_limits(path):
     for excess, size in ((-1e-6, 0), (1e-6, 3)):
         scores = make_scores((-1.0, -1.0, -1.0, 0.0), noise=0.0)
         scores.log_density[1] = scores.log_density[0] + away - (se + excess) / N
-        assert make(path, scores).suggest_size() == size
+        assert make(path, scores).suggest_size("se") == size
 
 
 def test_no_size_is_enough(path):
     cv = make(path, make_scores((-1.0, -0.9, -0.8, -0.7)))
-    for rule in ("se", "elpd"):
-        with pytest.warns(UserWarning, match="no submodel of up to 3 inputs predicts as well"):
+    for rule in ("margin", "se", "elpd"):
+        with pytest.warns(UserWarning, match="no submodel of up to 3 inputs is shown to be"):
             assert cv.suggest_size(rule) is None
     with (
         pytest.warns(UserWarning, match="no submodel"),
@@ -311,7 +310,7 @@ def test_no_size_is_enough(path):
         cv.submodel()
     assert cv.submodel(3) is path[3]
     assert repr(cv) == "Validation(kfold, search inside; no size is enough)"
-    with pytest.raises(ValueError, match='rule must be "se" or "elpd", got \'best\''):
+    with pytest.raises(ValueError, match='rule must be "margin", "se" or "elpd", got \'best\''):
         cv.suggest_size("best")
 
 
@@ -371,7 +370,7 @@ def test_the_size_by_the_corrected_elpd(path):
     assert (lost <= 4).tolist() == [False, False, False, True]
     assert cv.suggest_size("elpd", corrected=True) == 3
     inside = make(path)
-    for ask in (inside.corrected, lambda: inside.suggest_size(corrected=True)):
+    for ask in (inside.corrected, lambda: inside.suggest_size("se", corrected=True)):
         with pytest.raises(ValueError, match='the correction is for search="once"'):
             ask()
 

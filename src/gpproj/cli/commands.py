@@ -98,6 +98,7 @@ def demo(
         cv, out / "report.html", title="Diabetes progression", command="gpproj demo", seed=0
     )
     console.print(cv.answer(), highlight=False)
+    console.print(cv.trade_off(), highlight=False)
     console.print(f"report written to {file}", highlight=False)
 
 
@@ -189,6 +190,7 @@ def select(
             errors.print(f"warning: {text}", highlight=False)
         console.print(score_table(cv))
         console.print(cv.answer(), highlight=False)
+        console.print(cv.trade_off(), highlight=False)
         console.print(f"report written to {report}", highlight=False)
 
 

@@ -51,7 +51,7 @@ def say(text: str, code: int) -> int:
 def score_table(cv: gpproj.Validation) -> Table:
     """Lay out the part of a validation's summary that a terminal has room for."""
     frame = cv.summary()
-    known = ["input", "agreement", "elpd_diff", "elpd_diff_se"]
+    known = ["input", "agreement", "verdict", "kept", "elpd_diff", "elpd_diff_se"]
     if any(cv.path.is_better(size) for size in range(len(cv.path))):
         known.insert(2, "best_inputs")
     others = [name for name in cv.statistics if name in frame and name not in ("elpd", "mlpd")]

@@ -24,8 +24,7 @@ def write_outputs(run: Run, cv: gpproj.Validation) -> Path:
         (folder / "tables").mkdir(exist_ok=True)
         store.write_text(folder / "tables" / f"{name}.csv", frame.to_csv())
     cv.save(folder / "validation", overwrite=True)
-    size = cv.smallest_enough()
-    chosen = cv.submodel(len(cv.path) - 1 if size is None else size)
+    chosen = cv.submodel(cv.size_in_question)
     chosen.save(folder / "submodel", overwrite=True)
     (folder / "plots").mkdir(exist_ok=True)
     save_plot(cv.plot(), folder / "plots" / "score.png")
@@ -71,6 +70,7 @@ def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str,
         "inputs": None if size is None else list(cv.submodel(size).inputs),
         "order": list(cv.path.order),
         "answer": cv.answer(),
+        "trade_off": cv.trade_off(),
         "problems": list(cv.problems),
         "scores": scores.where(scores.notna(), None).to_dict("records"),
         "report": str(report),

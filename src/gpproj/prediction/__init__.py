@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpproj.prediction.expected import ExpectedTargets, expected_targets
 from gpproj.prediction.intervals import interval
 from gpproj.prediction.mixtures import (
     ROWS,
@@ -24,6 +25,7 @@ from gpproj.prediction.responses import (
 __all__ = [
     "ROWS",
     "Component",
+    "ExpectedTargets",
     "Gradients",
     "LatentPredictor",
     "MixedResponses",
@@ -33,6 +35,7 @@ __all__ = [
     "Predictive",
     "Responses",
     "ScaledResponses",
+    "expected_targets",
     "interval",
     "noise_of",
     "returned",

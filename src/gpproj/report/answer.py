@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from gpproj.projection import CRITERIA
 from gpproj.report.findings import Findings
-from gpproj.report.markup import Markup, joined, listing, number
+from gpproj.report.markup import Markup, joined, listing, number, percent
+from gpproj.validation.scores import STATISTICS
+from gpproj.validation.sizes import GAIN
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def answer(findings: Findings) -> Markup:
@@ -42,6 +48,26 @@ def lost(findings: Findings) -> Markup:
     if findings.suggested is not None and findings.size != findings.suggested:
         words.append(f" The suggested size is {findings.suggested}, not {findings.size}.")
     return joined(*words)
+
+
+def margin_of(findings: Findings) -> str:
+    """Return the largest loss that would not matter, in words."""
+    value, unit = findings.cv.margin
+    if unit == GAIN:
+        return f"{percent(value)} of what the reference gains over the null model in elpd"
+    return f"{number(value)} of {STATISTICS[findings.kind][unit].label}"
+
+
+def share_kept(row: pd.Series[Any]) -> str:
+    """Return the share of the reference's gain that a size keeps, with its bounds."""
+    if math.isnan(row.kept):
+        return ""
+    bounds = (
+        ""
+        if math.isnan(row.kept_low)
+        else f" ({percent(row.kept_low)} to {percent(row.kept_high)})"
+    )
+    return percent(row.kept) + bounds
 
 
 def apart(difference: float, error: float) -> str:

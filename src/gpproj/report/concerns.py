@@ -125,7 +125,7 @@ def _of_chance(findings: Findings) -> Iterator[Remark]:
 def _of_folds(findings: Findings) -> Iterator[Remark]:
     cv = findings.cv
     if findings.shares is None:
-        size = cv.smallest_enough(corrected=True)
+        size = cv.smallest_enough("se", corrected=True)
         corrected = "no size is enough" if size is None else f"size {size} is suggested"
         yield note(
             "The order of the inputs was found with the rows that are predicted: scores are "

@@ -132,6 +132,5 @@ def findings_of(cv: Validation, size: int | None, panels: int, rows: int, points
     elif not 0 <= size < len(cv.path):
         raise ValueError(f"size must be from 0 to {len(cv.path) - 1}, got {size}")
     if size is None:
-        elpd = cv.summary("elpd")["elpd"].fillna(-np.inf)
-        size = int(elpd.idxmax())
+        size = cv.size_in_question
     return Findings(cv, suggested, size, panels, rows, points)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpproj.plots.curves import SCORES
 from gpproj.projection import CRITERIA
-from gpproj.report.answer import answer, counted, learning, lost, procedure
+from gpproj.report.answer import answer, counted, learning, lost, margin_of, procedure, share_kept
 from gpproj.report.concerns import Remark, sentence
 from gpproj.report.findings import Findings
 from gpproj.report.markup import (
@@ -39,6 +39,7 @@ def opening(findings: Findings, title: str, remarks: list[Remark]) -> Markup:
         *(tag("p", sentence(one), class_="alarm") for one in findings.cv.better_submodel),
         tag("p", answer(findings), class_="answer"),
         tag("p", lost(findings)),
+        tag("p", findings.cv.trade_off()),
         pointer,
         quiet(procedure(findings)),
     )
@@ -58,7 +59,8 @@ def curves(findings: Findings) -> Markup:
             "were left out; larger is better. Both models predict the same rows, so that their "
             "difference is known better than either value. "
             "Bars are standard errors of the difference, the band is that of the reference's own "
-            "value. The suggested size is the first one whose bar reaches the dashed line."
+            "value. A size is enough if it, and all larger ones, are shown to lose less than "
+            f"{margin_of(findings)}."
         ),
         tag(
             "details",
@@ -101,7 +103,8 @@ def ranking(findings: Findings) -> Markup:
     path, searched = findings.cv.path, findings.shares is not None
     agreement = ["Agreement"] if searched else []
     titles = [one.title for one in findings.shown]
-    head = ["Size", "Input added", "Elpd difference", "s.e.", *titles, *agreement]
+    head = ["Size", "Input added", "Verdict", "Kept", "Elpd difference", "s.e.", *titles]
+    head += agreement
     always = [findings.cv.reference.feature_names[position] for position in path.always]
     start = joined("always in: ", listing(always)) if always else tag("em", "none")
     chosen = path.best_inputs(findings.size)
@@ -113,6 +116,8 @@ def ranking(findings: Findings) -> Markup:
             entered = joined(entered, " ", tag("span", word, class_="badge"))
         cells = [
             entered,
+            row.verdict,
+            share_kept(row),
             number(row.elpd_diff),
             number(row.elpd_diff_se),
             *(one.text(row[one.stat]) for one in findings.shown),
@@ -120,7 +125,7 @@ def ranking(findings: Findings) -> Markup:
         ]
         lines.append(Line(size, cells, marked=size > 0 and row.input in chosen))
     statistics = [one.text(findings.reference[one.stat]) for one in findings.shown]
-    last = Line("all", ["reference", "", "", *statistics, *([""] if searched else [])])
+    last = Line("all", ["reference", "", "", "", "", *statistics, *([""] if searched else [])])
     note = "The order was found once, from all rows."
     if searched:
         note = (
@@ -130,7 +135,7 @@ def ranking(findings: Findings) -> Markup:
     return section(
         "ranking",
         "The inputs in the order they entered",
-        table("Scores by size", head, lines, text=(1,), last=last),
+        table("Scores by size", head, lines, text=(1, 2), last=last),
         quiet(note),
         *_exchanged(findings),
     )

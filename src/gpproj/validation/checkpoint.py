@@ -85,11 +85,15 @@ class FoldCheckpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         result = self.work(fold)
         content = {"key": key, "order": list(result.order), "chosen": result.chosen}
-        arrays = result.scores._asdict()
+        arrays = _arrays(result.scores, "")
         if result.along is not None:
-            arrays |= {NESTED + name: part for name, part in result.along._asdict().items()}
+            arrays |= _arrays(result.along, NESTED)
         store.write(file, KIND, content, arrays)
         return result
+
+
+def _arrays(scores: Scores, prefix: str) -> dict[str, Any]:
+    return {prefix + name: part for name, part in scores._asdict().items() if part is not None}
 
 
 def _read(file: Path, key: str) -> FoldResult:
@@ -101,7 +105,9 @@ def _read(file: Path, key: str) -> FoldResult:
         )
 
     def scores(prefix: str) -> Scores:
-        return Scores(*(np.asarray(arrays[prefix + name]) for name in Scores._fields))
+        every = {name: arrays.get(prefix + name) for name in Scores._fields}
+        found = {name: np.asarray(one) for name, one in every.items() if one is not None}
+        return Scores(**found)
 
     along = scores(NESTED) if NESTED + "rows" in arrays else None
     return FoldResult(scores(""), tuple(content["order"]), along, content["chosen"])

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Rows as RawRows
-from gpproj.data import raw_rows, read_row_groups
+from gpproj.data import TargetKind, raw_rows, read_row_groups
 from gpproj.execute import run
 from gpproj.linalg import Host, is_numpy, to_host
-from gpproj.prediction import Predictive
+from gpproj.prediction import ExpectedTargets, Predictive, expected_targets
 from gpproj.reference import Reference, run_where
 from gpproj.search import SearchPath
 from gpproj.validation.scores import Scores, joined
@@ -184,7 +184,8 @@ def _in_fold(path: SearchPath, inside: bool, choose_size: Any, fold: Fold) -> Fo
         (path.best(size) for size in sizes),
         (path[size] for size in better),
     )
-    every = predictions(models, raw_rows(training, fold.test), fold.test, fold.number)
+    new = raw_rows(training, fold.test)
+    every = predictions(models, training.kind, new, fold.test, fold.number)
     lines = np.arange(1 + len(path))
     scores, along = every.models(lines), None
     if better:
@@ -200,14 +201,22 @@ def nested_scores(results: Sequence[FoldResult]) -> Scores | None:
     return joined([one.along or one.scores for one in results])
 
 
-def predictions(models: Iterable[Predictive], new: RawRows, rows: Rows, fold: int) -> Scores:
-    """Return the predictions of new rows by several models."""
+def predictions(
+    models: Iterable[Predictive], kind: TargetKind, new: RawRows, rows: Rows, fold: int
+) -> Scores:
+    """Return the predictions of new rows by several models, the reference first."""
     X, y, exposure, _ = new
     means: list[Host] = []
     densities: list[Host] = []
+    divergences: list[Host] = []
+    expected: ExpectedTargets | None = None
     for model in models:
         found = model.respond(X, exposure)
         means.append(to_host(found.moments().mean))
         densities.append(to_host(found.log_density(y)))
+        if expected is None:  # the first one is the reference
+            expected = expected_targets(found, kind)
+        divergences.append(expected.divergence(found))
     label = np.full(rows.size, fold, dtype=np.intp)
-    return Scores(rows, label, to_host(y), np.stack(means), np.stack(densities))
+    tables = (np.stack(lines) for lines in (means, densities, divergences))
+    return Scores(rows, label, to_host(y), *tables)

@@ -16,16 +16,25 @@ from gpproj.linalg import Host
 from gpproj.projection import Submodel
 from gpproj.reference import Reference
 from gpproj.search import SearchPath
-from gpproj.validation.answer import SMALL_LOSS, better_submodel, overfitting, verdict
+from gpproj.validation.answer import trade_off, verdict
+from gpproj.validation.doubts import (
+    SMALL_LOSS,
+    better_submodel,
+    few_rows,
+    overfitting,
+    overpromising,
+    uneven_folds,
+)
 from gpproj.validation.optimism import corrected_gains
 from gpproj.validation.scores import STATISTICS, Scores, Statistic, elpd, statistics_table
+from gpproj.validation.sizes import USUAL_MARGIN, Margin, Sizes, assess
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 Search = Literal["inside", "once"]
-Rule = Literal["se", "elpd"]
+Rule = Literal["margin", "se", "elpd"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,10 +60,24 @@ class Validation:
     along: Scores | None = None
     """Predictions of the submodels along the path, where some are not the best ones of their sizes,
     which `scores` are of."""
+    margin: Margin = USUAL_MARGIN
+    """The largest loss that would not matter; `with_margin` changes it."""
 
     def along_path(self) -> Validation:
         """Return the validation of the nested submodels, `path[k]` in place of `path.best(k)`."""
         return replace(self, path=self.path.nested, scores=self.along or self.scores, along=None)
+
+    def with_margin(self, value: float, unit: str = "gain") -> Validation:
+        """Return the same validation with another largest loss that would not matter.
+
+        Parameters
+        ----------
+        value : float
+        unit : str
+            "gain", a share of what the reference gains over the null model in elpd, or the name of
+            a statistic: `cv.with_margin(4, "elpd")`, `cv.with_margin(0.1, "rmse")`.
+        """
+        return replace(self, margin=Margin(value, unit).check(self.reference.training.kind))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -64,7 +87,8 @@ class Validation:
         `check()` has found, then the search and its path.
         """
         own = (*self.better_submodel, *self.reference.check().problems)
-        return (*own, *overfitting(self, self._elpd), *self.path.problems)
+        own += (*overfitting(self, self._elpd), *overpromising(self))
+        return (*own, *uneven_folds(self), *few_rows(self), *self.path.problems)
 
     @property
     def better_submodel(self) -> tuple[str, ...]:
@@ -76,13 +100,18 @@ class Validation:
         sentence, inputs = self.verdict()
         sentences = [f"Look first: {problem}." for problem in self.better_submodel]
         sentences.append(f"{sentence}: {', '.join(inputs)}." if inputs else f"{sentence}.")
-        noted = (*self.reference.check().problems, *self.path.problems)
+        doubts = (*overpromising(self), *uneven_folds(self), *few_rows(self))
+        noted = (*self.reference.check().problems, *doubts, *self.path.problems)
         sentences += [f"Note: {problem}." for problem in noted]
         return " ".join(sentences)
 
     def verdict(self) -> tuple[str, tuple[str, ...]]:
         """Return the answer in two parts: a statement about inputs, and their names."""
         return verdict(self, self._elpd)
+
+    def trade_off(self) -> str:
+        """Return in a sentence what a few sizes keep of what can be predicted."""
+        return trade_off(self)
 
     @property
     def pointwise(self) -> pd.DataFrame:
@@ -127,18 +156,29 @@ class Validation:
         -------
         DataFrame
             Indexed by size: the input added; `agreement`, the share of folds that have it among
-            their first inputs at that size; the inputs of the best submodel of the size; and for
-            each statistic of that one its value, standard error, difference to the reference and
-            the standard error of that difference. `path_elpd_diff` is the difference of the nested
-            submodel; `along_path()` has its other statistics.
+            their first inputs at that size; the inputs of the best submodel of the size; `verdict`,
+            whether they are "enough", "not enough", or that one or the other was "not shown";
+            `kept`, the share of the reference's gain in elpd over the null model that the submodel
+            has too, its bounds of two standard errors, and the share that the reference expects
+            it to keep; and for each statistic its value, standard error, difference to the
+            reference and the standard error of that difference. `path_elpd_diff` is the difference
+            of the nested submodel; `along_path()` has its other statistics.
         """
         import pandas as pd
 
-        columns = self._columns(self._averaged, stats)
+        columns = self._columns(self.averaged, stats)
         table: dict[str, object] = {"input": ["", *self.path.order]}
         table["agreement"] = [np.nan, *self._agreement()]
         sizes = range(len(self.path))
         table["best_inputs"] = [", ".join(self.path.best_inputs(size)) for size in sizes]
+        found = self.sizes
+        table["verdict"] = found.verdict
+        table |= {
+            "kept": found.kept,
+            "kept_low": found.kept_low,
+            "kept_high": found.kept_high,
+            "expected_kept": found.expected_kept,
+        }
         table |= {name: column[1:] for name, column in columns.items()}
         if self.along is not None:
             table["path_elpd_diff"] = self.along_path()._elpd.difference[1:]
@@ -148,7 +188,7 @@ class Validation:
         """Return the statistics of the reference, and their standard errors."""
         import pandas as pd
 
-        columns = self._columns(self._averaged, stats)
+        columns = self._columns(self.averaged, stats)
         own = {name: column[0] for name, column in columns.items() if "_diff" not in name}
         return pd.Series(own, name="reference")
 
@@ -178,16 +218,18 @@ class Validation:
             index=pd.RangeIndex(len(self.path), name="size"),
         )
 
-    def suggest_size(self, rule: Rule = "se", *, corrected: bool = False) -> int | None:
+    def suggest_size(self, rule: Rule = "margin", *, corrected: bool = False) -> int | None:
         """Return the smallest size that is enough.
 
         Parameters
         ----------
-        rule : {"se", "elpd"}
-            The elpd is within one standard error (of the difference) of the reference's, or within
-            4 of it: a difference that is too small to matter.
+        rule : {"margin", "se", "elpd"}
+            What is enough. "margin": the size and all larger ones are shown to lose less than the
+            margin, 5 % of what the reference gains over the null model unless `with_margin` says
+            otherwise, and 0 where no such gain is shown. "se": the elpd is within one standard
+            error (of the difference) of the reference's. "elpd": it is within 4 of it.
         corrected : bool
-            Use the corrected elpd, see `corrected`.
+            Of the other two rules, use the corrected elpd, see `corrected`.
 
         Returns
         -------
@@ -197,23 +239,40 @@ class Validation:
         size = self.smallest_enough(rule, corrected=corrected)
         if size is None:
             warnings.warn(
-                f"no submodel of up to {len(self.path) - 1} inputs predicts as well as the "
-                "reference; search further, or take the size where the curve is flat",
+                f"no submodel of up to {len(self.path) - 1} inputs is shown to be enough: the "
+                "column verdict of the summary tells those that are too small from those that "
+                "could not be told; search further, or choose a size from what it keeps",
                 UserWarning,
                 stacklevel=2,
             )
         return size
 
-    def smallest_enough(self, rule: Rule = "se", *, corrected: bool = False) -> int | None:
+    def smallest_enough(self, rule: Rule = "margin", *, corrected: bool = False) -> int | None:
         """Return what `suggest_size` does, without a warning."""
-        if rule not in ("se", "elpd"):
-            raise ValueError(f'rule must be "se" or "elpd", got {rule!r}')
+        if rule not in ("margin", "se", "elpd"):
+            raise ValueError(f'rule must be "margin", "se" or "elpd", got {rule!r}')
+        if rule == "margin":
+            if corrected:
+                raise ValueError('corrected is for rule="se" and rule="elpd"')
+            return self.sizes.smallest
         lost = -self._elpd.difference[1:]
         if corrected:
             lost = -self.corrected()["corrected_elpd_diff"].to_numpy()
         allowed = self._elpd.difference_se[1:] if rule == "se" else SMALL_LOSS
         enough = np.flatnonzero(lost <= allowed)
         return int(enough[0]) if enough.size else None
+
+    @property
+    def size_in_question(self) -> int:
+        """The suggested size; if there is none, the smallest that may be enough, or the largest."""
+        found = (self.smallest_enough(), self.sizes.smallest_possible, len(self.path) - 1)
+        return next(size for size in found if size is not None)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """What is known of every size: see `gpproj.validation.sizes`."""
+        kind = self.reference.training.kind
+        return assess(self.averaged, self._n, kind, self.margin)
 
     def submodel(self, size: int | None = None) -> Submodel:
         """Return a submodel of all rows, of the suggested size when none is given."""
@@ -288,7 +347,8 @@ class Validation:
         save(self, folder, overwrite=overwrite)
 
     @cached_property
-    def _averaged(self) -> Scores:
+    def averaged(self) -> Scores:
+        """One prediction for each observation."""
         return self.scores.averaged()
 
     @property
@@ -300,11 +360,11 @@ class Validation:
 
     @cached_property
     def _elpd(self) -> Statistic:
-        return elpd(self._averaged, self._n)
+        return elpd(self.averaged, self._n)
 
     @property
     def _corrected_gains(self) -> Host:
-        density, n = self._averaged.log_density[1:], self._n
+        density, n = self.averaged.log_density[1:], self._n
         gains = np.diff(density, axis=0)
         m = density.shape[1]
         errors = n * np.std(gains, axis=1, ddof=1) / np.sqrt(m)

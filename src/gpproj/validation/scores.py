@@ -30,14 +30,20 @@ class Scores(NamedTuple):
     """Predicted means of y, `(1 + sizes, m)`; for classes, probabilities of the second one."""
     log_density: Host
     """Log predictive densities of y, `(1 + sizes, m)`."""
+    divergence: Host | None = None
+    """Divergences from the predictions of the reference to those of each model: what it loses in
+    log density if the reference is right, `(1 + sizes, m)`. None where they were not computed."""
 
     def take(self, columns: NDArray[np.intp]) -> Scores:
         """Return some of the predictions."""
-        return Scores._make(field[..., columns] for field in self)
+        return Scores._make(None if field is None else field[..., columns] for field in self)
 
     def models(self, lines: NDArray[np.intp]) -> Scores:
         """Return the predictions of some of the models, the reference first."""
-        return self._replace(mean=self.mean[lines], log_density=self.log_density[lines])
+        divergence = None if self.divergence is None else self.divergence[lines]
+        return self._replace(
+            mean=self.mean[lines], log_density=self.log_density[lines], divergence=divergence
+        )
 
     def averaged(self) -> Scores:
         """Return one prediction for each observation: the average, if it was predicted often."""
@@ -50,14 +56,17 @@ class Scores(NamedTuple):
         def average(table: Host) -> Host:
             return np.stack([np.bincount(place, weights=line) for line in table]) / count
 
-        return Scores(
-            rows, self.fold[first], self.y[first], average(self.mean), average(self.log_density)
-        )
+        divergence = None if self.divergence is None else average(self.divergence)
+        means, densities = average(self.mean), average(self.log_density)
+        return Scores(rows, self.fold[first], self.y[first], means, densities, divergence)
 
 
 def joined(parts: list[Scores]) -> Scores:
     """Return the predictions of several folds together."""
-    return Scores(*(np.concatenate(field, axis=-1) for field in zip(*parts, strict=True)))
+    rows, fold, y, mean, density, divergences = zip(*parts, strict=True)
+    known = [one for one in divergences if one is not None]
+    fields = [rows, fold, y, mean, density, *([known] if len(known) == len(parts) else [])]
+    return Scores(*(np.concatenate(field, axis=-1) for field in fields))
 
 
 class Statistic(NamedTuple):
@@ -159,6 +168,7 @@ class Metric(NamedTuple):
     """Its name in a sentence."""
     noun: str
     """What it stands for, in words."""
+    larger_is_better: bool = True
     decimals: int | None = 2
     """How many decimals of its value are printed; None for a value in units of the target."""
     meaning: str = ""
@@ -166,11 +176,11 @@ class Metric(NamedTuple):
 
 
 _ANY = {
-    "elpd": Metric(elpd, "elpd", "expected log predictive density", 1),
+    "elpd": Metric(elpd, "elpd", "expected log predictive density", decimals=1),
     "mlpd": Metric(mlpd, "mlpd", "mean log predictive density"),
 }
 _SQUARES = {
-    "rmse": Metric(rmse, "RMSE", "error", None),
+    "rmse": Metric(rmse, "RMSE", "error", larger_is_better=False, decimals=None),
     "r2": Metric(r2, "R²", "explained variance"),
 }
 
@@ -192,8 +202,14 @@ STATISTICS: dict[TargetKind, dict[str, Metric]] = {
             meaning="AUC: over pairs of rows, one of each class, how often the probabilities are "
             "in the right order; one half is chance.",
         ),
-        "brier": Metric(brier, "Brier score", "squared error of the probability", 3),
-        "deviance": Metric(class_deviance, "mean deviance", "deviance"),
+        "brier": Metric(
+            brier,
+            "Brier score",
+            "squared error of the probability",
+            larger_is_better=False,
+            decimals=3,
+        ),
+        "deviance": Metric(class_deviance, "mean deviance", "deviance", larger_is_better=False),
     },
     TargetKind.COUNT: _ANY
     | _SQUARES
@@ -202,6 +218,7 @@ STATISTICS: dict[TargetKind, dict[str, Metric]] = {
             count_deviance,
             "mean deviance",
             "deviance",
+            larger_is_better=False,
             meaning="Deviance: twice the log probability that a Poisson distribution loses as its "
             "mean moves from the count itself to the prediction; smaller is better.",
         )

@@ -1,0 +1,183 @@
+"""Which sizes are suggested, and what they keep on rows that nobody has seen.
+
+    python experiments/sizes/sizes.py run boston pima --splits 50 --jobs 2
+    python experiments/sizes/sizes.py run simulated --splits 50
+    python experiments/sizes/sizes.py run real --splits 20 --jobs 8 --device cuda
+    python experiments/sizes/sizes.py table
+
+On every split a reference is fitted to the training rows, searched and validated in five folds, all
+with their defaults. Each suggested submodel is then compared with the reference and the null model
+by log densities of the test rows: the share kept is one less the reference's lead over the
+submodel, divided by its lead over the null model, both on the test rows. Rows go into `sizes.csv`
+as splits finish, one for each size; those that are there are not done again. Needs the data folder
+in GPPROJ_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import joblib
+import numpy as np
+import pandas as pd
+
+import gpproj
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
+import families
+
+RESULTS = HERE / "sizes.csv"
+
+
+class Case(NamedTuple):
+    """A data set: rows to train on, inputs at most, and the likelihood."""
+
+    train: int
+    most: int | None = None
+    likelihood: str = "gaussian"
+
+
+REAL = {
+    "boston": Case(300),
+    "automobile": Case(150),
+    "crime": Case(400, 12),
+    "energy": Case(300),
+    "yacht": Case(150),
+    "parkinsons": Case(300, 12),
+    "bike": Case(300),
+    "pima": Case(300, None, "bernoulli"),
+    "heart": Case(180, None, "bernoulli"),
+}
+SIMULATED = {
+    name: Case(100)
+    for name in ("sines", "interaction", "stand_ins", "steps", "outliers", "nothing")
+}
+CASES = REAL | SIMULATED
+GROUPS = {"real": tuple(REAL), "simulated": tuple(SIMULATED), "all": tuple(CASES)}
+INPUTS, TEST = 10, 1000
+"""Inputs of simulated data, and test rows at most."""
+
+RULES = ("margin", "se", "elpd")
+
+
+def split_of(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Return training and test rows of one split."""
+    rng, n = np.random.default_rng([seed, 25]), CASES[name].train
+    if name in SIMULATED:
+        X, y, _ = families.FAMILIES[name](rng, n + TEST, INPUTS)
+        return X[:n], y[:n], X[n:], y[n:]
+    X, y = getattr(gpproj.datasets, name)()
+    rows = rng.permutation(len(y))
+    train, test = rows[:n], rows[n : n + TEST]
+    return X.iloc[train], y.iloc[train], X.iloc[test], y.iloc[test]
+
+
+def study(name: str, seed: int, device: str | None = None) -> pd.DataFrame:
+    """Return a row for each size of one split."""
+    case = CASES[name]
+    X, y, X_test, y_test = split_of(name, seed)
+    ref = gpproj.fit(X, y, case.likelihood, check=False, device=device)
+    path = gpproj.forward_search(ref, case.most, progress=False)
+    cv = gpproj.validate(ref, path, folds=5, random_state=seed, progress=False)
+    density = [np.asarray(ref.log_density(X_test, y_test))]
+    density += [
+        np.asarray(path.best(size).log_density(X_test, y_test)) for size in range(len(path))
+    ]
+    loss = density[0] - np.stack(density[1:])
+    gain = loss[0]
+    contrast = loss - cv.margin.value * gain
+    table = cv.summary("elpd").reset_index()
+    found = table[["size", "verdict", "kept", "kept_low", "kept_high", "expected_kept"]].copy()
+    found[["elpd_diff", "elpd_diff_se"]] = table[["elpd_diff", "elpd_diff_se"]]
+    found["trusted"] = cv.sizes.trusted
+    found["test_loss"], found["test_gain"] = loss.mean(axis=1), gain.mean()
+    found["test_excess"] = contrast.mean(axis=1)
+    found["test_excess_se"] = contrast.std(axis=1, ddof=1) / np.sqrt(gain.size)
+    found["test_gain_se"] = gain.std(ddof=1) / np.sqrt(gain.size)
+    for rule in RULES:
+        size = cv.smallest_enough(rule)
+        found[rule] = np.nan if size is None else size
+    found.insert(0, "split", seed)
+    found.insert(0, "data", name)
+    return found
+
+
+def quiet(name: str, seed: int, device: str | None = None) -> pd.DataFrame:
+    """Return the study of a split without its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return study(name, seed, device)
+
+
+def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> None:
+    """Add the splits that are missing to the results."""
+    names = [one for name in names for one in GROUPS.get(name, (name,))]
+    done = set()
+    if RESULTS.exists():
+        done = set(pd.read_csv(RESULTS)[["data", "split"]].itertuples(index=False, name=None))
+    wanted = [(name, seed) for seed in range(splits) for name in names]
+    parallel = joblib.Parallel(jobs, return_as="generator_unordered")
+    missing = [one for one in wanted if one not in done]
+    for found in parallel(joblib.delayed(quiet)(*one, device) for one in missing):
+        found.to_csv(
+            RESULTS, mode="a", header=not RESULTS.exists(), index=False, float_format="%.5g"
+        )
+        print(found.data[0], found.split[0], flush=True)
+
+
+def table() -> pd.DataFrame:
+    """Return, for each data set and rule, how often a size was suggested and what it keeps.
+
+    `kept` is the mean share kept on test rows, as a ratio of means over the splits; `too little`
+    the share of the suggestions that lose more than 5 % of the gain by more than two standard
+    errors of the test rows; `size` the median of the sizes, and `ratio` that of their ratios to the
+    smallest size that keeps 95 % on the test rows.
+    """
+    results, lines = pd.read_csv(RESULTS), []
+    for (data, rule), of_rule in (
+        ((data, rule), part) for data, part in results.groupby("data") for rule in RULES
+    ):
+        splits = of_rule.groupby("split")
+        enough = of_rule[of_rule.test_excess <= 0.0].groupby("split")["size"].min()
+        chosen = of_rule[of_rule["size"] == of_rule[rule]].set_index("split")
+        ratio = chosen["size"] / enough.reindex(chosen.index).clip(lower=1)
+        lines.append(
+            {
+                "data": data,
+                "rule": rule,
+                "splits": splits.ngroups,
+                "suggested": len(chosen),
+                "kept": 1.0 - chosen.test_loss.sum() / chosen.test_gain.sum(),
+                "too little": np.mean(chosen.test_excess > 2.0 * chosen.test_excess_se),
+                "size": chosen["size"].median(),
+                "ratio": ratio.median(),
+            }
+        )
+    return pd.DataFrame(lines).round(3)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    running.add_argument("data", nargs="+", choices=[*CASES, *GROUPS])
+    running.add_argument("--splits", type=int, default=20)
+    running.add_argument("--jobs", type=int, default=1)
+    running.add_argument("--device")
+    commands.add_parser("table")
+    options = parser.parse_args()
+    if options.command == "run":
+        run(options.data, options.splits, options.jobs, options.device)
+    else:
+        print(table().to_string(index=False))
