@@ -191,7 +191,8 @@ def make_validation(names, n=40, folds=4, enough=3, search="inside", groups=None
     scatter = 0.01 * rng.standard_normal((steps + 1, n))
     mean = np.vstack([good, good * (1.0 - loss[:, None]) + scatter])
     density = -0.5 * ((y - mean) / 0.3) ** 2
-    scores = Scores(np.arange(n), np.arange(n) % folds, y, mean, density)
+    divergence = 0.5 * ((mean - good) / 0.3) ** 2
+    scores = Scores(np.arange(n), np.arange(n) % folds, y, mean, density, divergence)
     orders = tuple(
         tuple(path.order[j] for j in np.argsort(np.arange(steps) + rng.normal(0.0, 1.0, steps)))
         for _ in range(folds)

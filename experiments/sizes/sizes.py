@@ -8,9 +8,10 @@
 On every split a reference is fitted to the training rows, searched and validated in five folds, all
 with their defaults. Each suggested submodel is then compared with the reference and the null model
 by log densities of the test rows: the share kept is one less the reference's lead over the
-submodel, divided by its lead over the null model, both on the test rows. Rows go into `sizes.csv`
-as splits finish, one for each size; those that are there are not done again. Needs the data folder
-in GPPROJ_DATA.
+submodel, divided by its lead over the null model, both on the test rows. Splits are kept in
+`finished`, and
+those that are there are not done again; `judge` applies the rules to them, and writes `sizes.csv`.
+Needs the data folder in GPPROJ_DATA.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ import numpy as np
 import pandas as pd
 
 import gpproj
+from gpproj.data import TargetKind
+from gpproj.validation.doubts import SMALL_LOSS
+from gpproj.validation.scores import Scores, elpd
+from gpproj.validation.sizes import USUAL_MARGIN, assess
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
 import families
 
 RESULTS = HERE / "sizes.csv"
+FINISHED = HERE / "finished"
 
 
 class Case(NamedTuple):
@@ -81,57 +87,89 @@ def split_of(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
     return X.iloc[train], y.iloc[train], X.iloc[test], y.iloc[test]
 
 
-def study(name: str, seed: int, device: str | None = None) -> pd.DataFrame:
-    """Return a row for each size of one split."""
+def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
+    """Return the predictions of left-out rows, and the log densities of test rows, of one split."""
     case = CASES[name]
     X, y, X_test, y_test = split_of(name, seed)
     ref = gpproj.fit(X, y, case.likelihood, check=False, device=device)
     path = gpproj.forward_search(ref, case.most, progress=False)
     cv = gpproj.validate(ref, path, folds=5, random_state=seed, progress=False)
-    density = [np.asarray(ref.log_density(X_test, y_test))]
-    density += [
-        np.asarray(path.best(size).log_density(X_test, y_test)) for size in range(len(path))
-    ]
-    loss = density[0] - np.stack(density[1:])
+    models = [ref, *(path.best(size) for size in range(len(path)))]
+    tested = np.stack([np.asarray(one.log_density(X_test, y_test)) for one in models])
+    return {**cv.scores._asdict(), "tested": tested}
+
+
+def judged(name: str, seed: int) -> pd.DataFrame:
+    """Return a row for each size of one split."""
+    with np.load(file_of(name, seed)) as stored:
+        tested = stored["tested"]
+        scores = Scores(**{field: stored[field] for field in Scores._fields})
+    kind = TargetKind.REAL if CASES[name].likelihood == "gaussian" else TargetKind.BINARY
+    n, margin = CASES[name].train, USUAL_MARGIN
+    sizes, own = assess(scores, n, kind, margin), elpd(scores, n)
+    loss = tested[0] - tested[1:]
     gain = loss[0]
-    contrast = loss - cv.margin.value * gain
-    table = cv.summary("elpd").reset_index()
-    found = table[["size", "verdict", "kept", "kept_low", "kept_high", "expected_kept"]].copy()
-    found[["elpd_diff", "elpd_diff_se"]] = table[["elpd_diff", "elpd_diff_se"]]
-    found["trusted"] = cv.sizes.trusted
-    found["test_loss"], found["test_gain"] = loss.mean(axis=1), gain.mean()
-    found["test_excess"] = contrast.mean(axis=1)
-    found["test_excess_se"] = contrast.std(axis=1, ddof=1) / np.sqrt(gain.size)
-    found["test_gain_se"] = gain.std(ddof=1) / np.sqrt(gain.size)
-    for rule in RULES:
-        size = cv.smallest_enough(rule)
-        found[rule] = np.nan if size is None else size
-    found.insert(0, "split", seed)
-    found.insert(0, "data", name)
-    return found
+    contrast = loss - margin.value * gain
+    lost, allowed = -own.difference[1:], own.difference_se[1:]
+    within = {
+        "se": np.flatnonzero(lost <= allowed),
+        "elpd": np.flatnonzero(lost <= SMALL_LOSS),
+    }
+    suggested = {rule: found[0] if found.size else None for rule, found in within.items()}
+    return pd.DataFrame(
+        {
+            "data": name,
+            "split": seed,
+            "size": range(len(loss)),
+            "verdict": sizes.verdict,
+            "kept": sizes.kept,
+            "kept_low": sizes.kept_low,
+            "kept_high": sizes.kept_high,
+            "expected_kept": sizes.expected_kept,
+            "elpd_diff": own.difference[1:],
+            "elpd_diff_se": own.difference_se[1:],
+            "test_loss": loss.mean(axis=1),
+            "test_gain": gain.mean(),
+            "test_excess": contrast.mean(axis=1),
+            "test_excess_se": contrast.std(axis=1, ddof=1) / np.sqrt(gain.size),
+            "margin": sizes.smallest,
+            "possible": sizes.smallest_possible,
+            **suggested,
+        }
+    )
 
 
-def quiet(name: str, seed: int, device: str | None = None) -> pd.DataFrame:
-    """Return the study of a split without its warnings."""
+def file_of(name: str, seed: int) -> Path:
+    """Return where the predictions of a split are kept."""
+    return FINISHED / f"{name}_{seed}.npz"
+
+
+def quiet(name: str, seed: int, device: str | None = None) -> str:
+    """Measure a split without its warnings, and keep it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return study(name, seed, device)
+        found = measure(name, seed, device)
+    FINISHED.mkdir(exist_ok=True)
+    np.savez_compressed(file_of(name, seed), **found)
+    return f"{name} {seed}"
 
 
 def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> None:
-    """Add the splits that are missing to the results."""
+    """Measure the splits that are missing, and judge all of them."""
     names = [one for name in names for one in GROUPS.get(name, (name,))]
-    done = set()
-    if RESULTS.exists():
-        done = set(pd.read_csv(RESULTS)[["data", "split"]].itertuples(index=False, name=None))
     wanted = [(name, seed) for seed in range(splits) for name in names]
     parallel = joblib.Parallel(jobs, return_as="generator_unordered")
-    missing = [one for one in wanted if one not in done]
-    for found in parallel(joblib.delayed(quiet)(*one, device) for one in missing):
-        found.to_csv(
-            RESULTS, mode="a", header=not RESULTS.exists(), index=False, float_format="%.5g"
-        )
-        print(found.data[0], found.split[0], flush=True)
+    missing = [one for one in wanted if not file_of(*one).exists()]
+    for said in parallel(joblib.delayed(quiet)(*one, device) for one in missing):
+        print(said, flush=True)
+    judge()
+
+
+def judge() -> None:
+    """Write the results of all splits that are there."""
+    there = [file.stem.rsplit("_", 1) for file in FINISHED.glob("*.npz")]
+    found = sorted((name, int(seed)) for name, seed in there)
+    pd.concat(judged(*one) for one in found).to_csv(RESULTS, index=False, float_format="%.5g")
 
 
 def table() -> pd.DataFrame:
@@ -156,7 +194,7 @@ def table() -> pd.DataFrame:
                 "rule": rule,
                 "splits": splits.ngroups,
                 "suggested": len(chosen),
-                "kept": 1.0 - chosen.test_loss.sum() / chosen.test_gain.sum(),
+                "kept": 1.0 - chosen.test_loss.sum() / (chosen.test_gain.sum() or np.nan),
                 "too little": np.mean(chosen.test_excess > 2.0 * chosen.test_excess_se),
                 "size": chosen["size"].median(),
                 "ratio": ratio.median(),
@@ -175,9 +213,12 @@ if __name__ == "__main__":
     running.add_argument("--splits", type=int, default=20)
     running.add_argument("--jobs", type=int, default=1)
     running.add_argument("--device")
+    commands.add_parser("judge")
     commands.add_parser("table")
     options = parser.parse_args()
     if options.command == "run":
         run(options.data, options.splits, options.jobs, options.device)
+    elif options.command == "judge":
+        judge()
     else:
         print(table().to_string(index=False))

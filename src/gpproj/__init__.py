@@ -30,6 +30,7 @@ __all__ = [
     "condition",
     "datasets",
     "effects",
+    "false_selections",
     "fit",
     "forward_search",
     "from_draws",
@@ -98,7 +99,7 @@ if TYPE_CHECKING:
         project_path,
     )
     from gpproj.sensitivity import relevance, relevance_table
-    from gpproj.validation import Validation, validate
+    from gpproj.validation import Validation, false_selections, validate
 else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
@@ -140,7 +141,7 @@ else:
             "project_path",
         ),
         "sensitivity": ("relevance", "relevance_table"),
-        "validation": ("Validation", "validate"),
+        "validation": ("Validation", "false_selections", "validate"),
     }
     _ROOM = {name: room for room, names in _NAMES.items() for name in names}
 

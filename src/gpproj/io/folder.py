@@ -24,7 +24,7 @@ from uuid import uuid4
 from gpproj import store
 from gpproj.store import Stored, StoreError
 
-FORMAT = 6
+FORMAT = 7
 """Goes up when what the files hold changes."""
 
 MANIFEST = "manifest.json"

@@ -46,6 +46,7 @@ from gpproj.reference import (
 from gpproj.reference.diagnostics import describe
 from gpproj.store import Stored
 from gpproj.validation.scores import Scores
+from gpproj.validation.sizes import Margin
 
 ARRAY, NUMBER = "array", "number"
 
@@ -82,6 +83,7 @@ RECORDS: dict[str, type] = {
         LinearReference,
         LinearSubmodel,
         LowRankCovariance,
+        Margin,
         Marginals,
         MomentReference,
         Outcome,

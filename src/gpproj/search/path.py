@@ -142,6 +142,35 @@ class SearchPath:
         """Return the names of the best units of a size."""
         return tuple(unit.name for unit in self.best_subset(size).units)
 
+    def alternatives(self, size: int, most: int = 5, n_jobs: int | None = 1) -> pd.DataFrame:
+        """Return what could stand in for each input of the best submodel of a size.
+
+        Parameters
+        ----------
+        size : int
+        most : int
+            Stand-ins of each input, or group, that are learned to the end: the most promising ones.
+        n_jobs : int or None
+            Workers; -1 for all cores.
+
+        Returns
+        -------
+        DataFrame
+            Of each input that is in, first without a stand-in, then with the cheapest ones:
+            `error` of the submodel; `cost`, its rise as a share of what all inputs explain;
+            `replaced`, the share of what the input adds that its stand-in gives; and whether it is
+            `interchangeable`, giving 95 % of that or more.
+        """
+        import pandas as pd
+
+        from gpproj.search.alternatives import Alternative, alternatives_of
+
+        self._steps(size)
+        if whole_number("most", most) < 1:
+            raise ValueError(f"most must be at least 1, got {most}")
+        found = alternatives_of(self, size, most, n_jobs)
+        return pd.DataFrame(found, columns=list(Alternative._fields))
+
     def submodel(
         self,
         size: int,

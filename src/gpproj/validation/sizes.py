@@ -12,7 +12,16 @@ is judged by the mean of
     c_i = d_i - a g_i - b,   whose expectation is   e_i = k_i - a h_i - b.
 
 mean c = mean e + mean(c - e): the last term is zero but for noise if the reference is right. Where
-it differs from zero by no more than its error, the reference is trusted, and e decides as well.
+it differs from zero by no more than its error, the reference is trusted, and e has a say: a size is
+
+    enough       if the upper bound of mean c is below zero, or that of a trusted mean e is, and
+                 mean c is not above zero;
+    not enough   if the lower bound of mean c is above zero, or that of a trusted mean e is, and
+                 mean c is not clearly below zero;
+    not shown    otherwise.
+
+A trusted e alone would not do: rows that a reference calls outliers can tell two models apart that
+it takes for the same.
 """
 
 from __future__ import annotations
@@ -116,12 +125,13 @@ class Sizes(NamedTuple):
 def bounded(pointwise: Host) -> Bounded:
     """Return means over the rows, `(s, m)` to `(s,)`, with bounds of two standard errors.
 
-    Where few rows carry the variance, as many as
+    Where few rows carry the variance, it is not known well itself. With the effective number of
+    rows, and Satterthwaite's degrees of freedom of a variance that was estimated from them,
 
-        (sum_i z_i^2)^2 / sum_i z_i^4,   z_i the distance from the mean,
+        e = (sum_i z_i^2)^2 / sum_i z_i^4,   z_i the distance from the mean,   f = 2 / (1/e - 1/m),
 
-    the mean is not normal: its bounds are those of Student's distribution with as many degrees of
-    freedom, less one.
+    bounds are those of Student's distribution. Of m normal rows e is m / 3 and f is m; of one row
+    that outdoes all others they are 1 and 2, and the bounds are 4.5 standard errors apart.
     """
     m = pointwise.shape[1]
     mean = pointwise.mean(axis=1)
@@ -134,8 +144,15 @@ def bounded(pointwise: Host) -> Bounded:
         unknown = np.full(mean.shape, np.inf)
         return Bounded(mean, -unknown, unknown, effective)
     se = largest[:, 0] * np.sqrt(square / (m - 1) / m)
-    reach = stdtrit(np.maximum(effective - 1.0, 1.0), ndtr(ERRORS)) * se
+    reach = _reach(effective, m) * se
     return Bounded(mean, mean - reach, mean + reach, effective)
+
+
+def _reach(effective: Host, m: int) -> Host:
+    """Return how many standard errors the bounds are from the mean."""
+    freedom = 2.0 / np.maximum(1.0 / effective - 1.0 / m, 1e-12)
+    found: Host = stdtrit(np.minimum(freedom, m - 1.0), ndtr(ERRORS))
+    return found
 
 
 def assess(scores: Scores, n: int, kind: TargetKind, margin: Margin) -> Sizes:
@@ -166,10 +183,11 @@ def assess(scores: Scores, n: int, kind: TargetKind, margin: Margin) -> Sizes:
         expected, surprise = bounded(promise), bounded(contrast - promise)
         trusted = (surprise.low <= 0.0) & (surprise.high >= 0.0)
         expected_kept = 1.0 - lost.mean(axis=1) / (lost[0].mean() or np.nan)
-        enough = (trusted & (expected.high < 0.0)) | (observed.high < 0.0)
+        agreed = trusted & (expected.high < 0.0) & (observed.mean <= 0.0)
+        enough = agreed | (observed.high < 0.0)
         short = (observed.low > 0.0) | (trusted & (expected.low > 0.0) & (observed.high >= 0.0))
     behind = _behind_larger(density[1:], share, shift)
-    gains = bool(bounded(gain[None, :]).low[0] > 0.0 or behind[0])
+    gains = bool(bounded(gain[None, :]).low[0] > 0.0 or behind[0] or _means_help(scores, n, kind))
     if not _by_density(margin):
         enough, short = _by_statistic(scores, n, kind, margin)
     elif gains:
@@ -250,15 +268,24 @@ def _wrong_means(scores: Scores, n: int, kind: TargetKind, margin: Margin) -> ND
     if kind.is_scaled:
         squares = (scores.y - scores.mean) ** 2
         lost = squares[1:] - squares[0] - margin.value * (squares[1] - squares[0])
-        # Where the means of the reference are no better than the mean there is nothing to lose.
-        helps = bounded((squares[1] - squares[0])[None, :]).low[0] > 0.0
-        wrong |= (bounded(lost).low > 0.0) & helps
+        wrong |= (bounded(lost).low > 0.0) & _means_help(scores, n, kind)
     elif kind.has_classes:
         found = STATISTICS[kind]["auc"].compute(scores, n)
         gain = max(-float(found.difference[1]), 0.0)
         least = -found.difference[1:] - ERRORS * found.difference_se[1:]
         wrong |= least > margin.value * gain
     return wrong
+
+
+def _means_help(scores: Scores, n: int, kind: TargetKind) -> bool:
+    """Say whether means, or ranks, of the reference are shown to tell anything of the target."""
+    if kind.is_scaled:
+        squares = (scores.y - scores.mean[:2]) ** 2
+        return bool(bounded((squares[1] - squares[0])[None, :]).low[0] > 0.0)
+    if kind.has_classes:
+        found = STATISTICS[kind]["auc"].compute(scores, n)
+        return bool(found.value[0] - ERRORS * found.se[0] > 0.5)
+    return False
 
 
 def _kept(loss: Host, gain: Host) -> tuple[Host, Host, Host]:
@@ -274,7 +301,7 @@ def _kept(loss: Host, gain: Host) -> tuple[Host, Host, Host]:
         return unknown, unknown, unknown
     ratio = loss.mean(axis=1) / mean_gain
     effective = bounded(loss - ratio[:, None] * gain).effective
-    t2 = stdtrit(np.maximum(effective - 1.0, 1.0), ndtr(ERRORS)) ** 2 / m
+    t2 = _reach(effective, m) ** 2 / m
     centred, own = loss - loss.mean(axis=1, keepdims=True), gain - mean_gain
     a = mean_gain**2 - t2 * np.var(gain, ddof=1)
     b = loss.mean(axis=1) * mean_gain - t2 * (centred @ own) / (m - 1)
