@@ -57,6 +57,7 @@ def test_select_names_its_options(command):
         "--inducing",
         "--learn",
         "--criterion",
+        "--compare",
         "--resume",
     ):
         assert name in done.output

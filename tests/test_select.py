@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,7 @@ import pytest
 import gpproj
 from gpproj import inference
 from gpproj.cli import main
-from gpproj.cli.display import score_table
+from gpproj.cli.display import comparison_table, score_table
 from gpproj.cli.outputs import _tables, answer_of
 from gpproj.cli.run import Run
 from gpproj.cli.settings import Settings
@@ -160,6 +161,32 @@ def test_it_prints_a_table_the_answer_and_the_report(call, csv, tmp_path, wide_s
     assert "report written to" in out
 
 
+@pytest.mark.slow
+def test_plain_models_are_shown_beside_the_submodels(call, csv, tmp_path, wide_screen):
+    folder = tmp_path / "run"
+    options = ("--target", "price", "--ignore", "kind", "--max-inputs", 1, "--folds", 2)
+    plain = ("--compare", "linear")
+    code, out, err = call("select", csv, *options, *plain, "--out", folder)
+    assert code == 0, err
+    assert "Differences in elpd to the reference, same inputs" in out
+    assert json.loads((folder / "config.json").read_text())["compare"] == ["linear"]
+    table = pd.read_csv(folder / "tables" / "comparison.csv")
+    assert table["model"].tolist() == ["submodel", "linear"] * 2
+    assert {"elpd_diff", "mlpd", "rmse", "r2_diff_se"} <= set(table)
+    answer = json.loads(call("select", "--resume", folder, "--json")[1])
+    assert [one["model"] for one in answer["comparison"]] == ["submodel", "linear"] * 2
+    assert answer["comparison"][3]["elpd"] == pytest.approx(table["elpd"][3])
+
+
+def test_plain_models_in_the_terminal_have_a_line_for_each_size(small_cv):
+    cv = replace(small_cv, compared={"process": small_cv.scores, "linear": small_cv.scores})
+    table = comparison_table(cv)
+    models = ["submodel", "process", "linear"]
+    heads = [head for model in models for head in (model, f"{model} se")]
+    assert [column.header for column in table.columns] == ["size", *heads]
+    assert table.row_count == 6
+
+
 def test_json_is_one_line_for_machines(call, run):
     code, out, err = call("select", "--resume", run, "--json")
     assert code == 0
@@ -183,7 +210,8 @@ def test_json_is_one_line_for_machines(call, run):
 def test_statistics_in_the_terminal_suit_the_targets(request, name, stats):
     table = score_table(request.getfixturevalue(name))
     heads = [column.header for column in table.columns]
-    assert heads == ["size", "input", "agreement", "elpd diff", "elpd diff se", *stats]
+    common = ["size", "input", "agreement", "verdict", "kept", "elpd diff", "elpd diff se"]
+    assert heads == [*common, *stats]
     assert table.row_count == 6
 
 
@@ -497,6 +525,9 @@ def warn_and(function):
         ('ignore = "none"', "'none'"),
         ("likelihood = []", "likelihood must be one of"),
         ("inducing = 2.5", "inducing must be a whole number of at least 0"),
+        ('compare = ["ridge"]', "compare must be among linear, process"),
+        ("compare = 3", "compare must be a name or a list of names"),
+        ('compare = "linear"\nvalidate = "loo"', "compare fits models in folds, which loo"),
     ],
 )
 def test_a_file_with_settings_that_mean_nothing(call, csv, tmp_path, line, said):
@@ -531,6 +562,10 @@ def test_the_report_says_how_to_make_the_run_again(run):
     settings = Settings("a.csv", "price", learn="projection", criterion="loo_divergence")
     assert settings.command(Path("o")) == (
         "gpproj select a.csv --target price --learn projection --criterion loo_divergence --out o"
+    )
+    settings = Settings("a.csv", "price", compare=("process", "linear"))
+    assert settings.command(Path("o")) == (
+        "gpproj select a.csv --target price --compare process --compare linear --out o"
     )
     settings = Settings("a.csv", "n", "poisson", "years at risk")
     assert settings.command(Path("out")) == (

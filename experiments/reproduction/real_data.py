@@ -73,8 +73,8 @@ def _suggested_rows(split: Split) -> Iterator[dict[str, Any]]:
     validated = partial(gpproj.validate, path.reference, path, "loo", search="once", refit=False)
     cv, seconds = timed(partial(validated, progress=False))
     sizes = {
-        "suggested": cv.suggest_size("se", corrected=True),
-        "suggested, not corrected": cv.suggest_size("se"),
+        "suggested": cv.suggest_size(),
+        "suggested, one standard error": cv.suggest_size("se"),
     }
     single = split.path("projection, weak prior").thing
     for curve, size in sizes.items():

@@ -99,7 +99,7 @@ def suggested(raw: pd.DataFrame) -> pd.DataFrame:
     every = raw[raw["curve"] == "projection, every draw"].sort_values("size")
     last = every.groupby("split").tail(1)
     found = {}
-    for curve in ("suggested", "suggested, not corrected"):
+    for curve in ("suggested", "suggested, one standard error"):
         own = raw[raw["curve"] == curve]
         whole = pd.concat([own, last[~last["split"].isin(own["split"])]])
         found[curve] = {

@@ -8,10 +8,9 @@
 On every split a reference is fitted to the training rows, searched and validated in five folds, all
 with their defaults. Each suggested submodel is then compared with the reference and the null model
 by log densities of the test rows: the share kept is one less the reference's lead over the
-submodel, divided by its lead over the null model, both on the test rows. Splits are kept in
-`finished`, and
-those that are there are not done again; `judge` applies the rules to them, and writes `sizes.csv`.
-Needs the data folder in GPPROJ_DATA.
+submodel, divided by its lead over the null model, both on the test rows. Validations are saved in
+`finished`, with the log densities of the test rows, and splits that are there are not done again;
+`judge` applies the rules to them, and writes `sizes.csv`. Needs the data folder in GPPROJ_DATA.
 """
 
 from __future__ import annotations
@@ -31,10 +30,6 @@ import numpy as np
 import pandas as pd
 
 import gpproj
-from gpproj.data import TargetKind
-from gpproj.validation.doubts import SMALL_LOSS
-from gpproj.validation.scores import Scores, elpd
-from gpproj.validation.sizes import USUAL_MARGIN, assess
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
@@ -87,71 +82,47 @@ def split_of(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
     return X.iloc[train], y.iloc[train], X.iloc[test], y.iloc[test]
 
 
-def measure(name: str, seed: int, device: str | None = None) -> dict[str, Any]:
-    """Return the predictions of left-out rows, and the log densities of test rows, of one split."""
+def measure(name: str, seed: int, device: str | None = None) -> str:
+    """Validate one split, and keep it with the log densities of the test rows."""
     case = CASES[name]
     X, y, X_test, y_test = split_of(name, seed)
-    ref = gpproj.fit(X, y, case.likelihood, check=False, device=device)
-    path = gpproj.forward_search(ref, case.most, progress=False)
-    cv = gpproj.validate(ref, path, folds=5, random_state=seed, progress=False)
-    models = [ref, *(path.best(size) for size in range(len(path)))]
-    tested = np.stack([np.asarray(one.log_density(X_test, y_test)) for one in models])
-    return {**cv.scores._asdict(), "tested": tested}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ref = gpproj.fit(X, y, case.likelihood, check=False, device=device)
+        path = gpproj.forward_search(ref, case.most, progress=False)
+        cv = gpproj.validate(ref, path, folds=5, random_state=seed, progress=False)
+        models = [ref, *(path.best(size) for size in range(len(path)))]
+        tested = np.stack([np.asarray(one.log_density(X_test, y_test)) for one in models])
+    FINISHED.mkdir(exist_ok=True)
+    cv.save(FINISHED / f"{name}_{seed}", overwrite=True)
+    np.save(tests_of(name, seed), tested)
+    return f"{name} {seed}"
+
+
+def tests_of(name: str, seed: int) -> Path:
+    """Return where the log densities of a split's test rows are kept, which is written last."""
+    return FINISHED / f"{name}_{seed}.npy"
 
 
 def judged(name: str, seed: int) -> pd.DataFrame:
     """Return a row for each size of one split."""
-    with np.load(file_of(name, seed)) as stored:
-        tested = stored["tested"]
-        scores = Scores(**{field: stored[field] for field in Scores._fields})
-    kind = TargetKind.REAL if CASES[name].likelihood == "gaussian" else TargetKind.BINARY
-    n, margin = CASES[name].train, USUAL_MARGIN
-    sizes, own = assess(scores, n, kind, margin), elpd(scores, n)
+    tested, cv = np.load(tests_of(name, seed)), gpproj.load(FINISHED / f"{name}_{seed}")
+    table = cv.summary("elpd").reset_index()
+    found = table[["size", "verdict", "kept", "kept_low", "kept_high", "expected_kept"]].copy()
+    found[["elpd_diff", "elpd_diff_se"]] = table[["elpd_diff", "elpd_diff_se"]]
     loss = tested[0] - tested[1:]
     gain = loss[0]
-    contrast = loss - margin.value * gain
-    lost, allowed = -own.difference[1:], own.difference_se[1:]
-    within = {
-        "se": np.flatnonzero(lost <= allowed),
-        "elpd": np.flatnonzero(lost <= SMALL_LOSS),
-    }
-    suggested = {rule: found[0] if found.size else None for rule, found in within.items()}
-    return pd.DataFrame(
-        {
-            "data": name,
-            "split": seed,
-            "size": range(len(loss)),
-            "verdict": sizes.verdict,
-            "kept": sizes.kept,
-            "kept_low": sizes.kept_low,
-            "kept_high": sizes.kept_high,
-            "expected_kept": sizes.expected_kept,
-            "elpd_diff": own.difference[1:],
-            "elpd_diff_se": own.difference_se[1:],
-            "test_loss": loss.mean(axis=1),
-            "test_gain": gain.mean(),
-            "test_excess": contrast.mean(axis=1),
-            "test_excess_se": contrast.std(axis=1, ddof=1) / np.sqrt(gain.size),
-            "margin": sizes.smallest,
-            "possible": sizes.smallest_possible,
-            **suggested,
-        }
-    )
-
-
-def file_of(name: str, seed: int) -> Path:
-    """Return where the predictions of a split are kept."""
-    return FINISHED / f"{name}_{seed}.npz"
-
-
-def quiet(name: str, seed: int, device: str | None = None) -> str:
-    """Measure a split without its warnings, and keep it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = measure(name, seed, device)
-    FINISHED.mkdir(exist_ok=True)
-    np.savez_compressed(file_of(name, seed), **found)
-    return f"{name} {seed}"
+    contrast = loss - cv.margin.value * gain
+    found["test_loss"], found["test_gain"] = loss.mean(axis=1), gain.mean()
+    found["test_excess"] = contrast.mean(axis=1)
+    found["test_excess_se"] = contrast.std(axis=1, ddof=1) / np.sqrt(gain.size)
+    sizes = {"possible": cv.sizes.smallest_possible}
+    sizes |= {rule: cv.smallest_enough(rule) for rule in RULES}
+    for rule, size in sizes.items():
+        found[rule] = np.nan if size is None else size
+    found.insert(0, "split", seed)
+    found.insert(0, "data", name)
+    return found
 
 
 def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> None:
@@ -159,15 +130,15 @@ def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> 
     names = [one for name in names for one in GROUPS.get(name, (name,))]
     wanted = [(name, seed) for seed in range(splits) for name in names]
     parallel = joblib.Parallel(jobs, return_as="generator_unordered")
-    missing = [one for one in wanted if not file_of(*one).exists()]
-    for said in parallel(joblib.delayed(quiet)(*one, device) for one in missing):
+    missing = [one for one in wanted if not tests_of(*one).exists()]
+    for said in parallel(joblib.delayed(measure)(*one, device) for one in missing):
         print(said, flush=True)
     judge()
 
 
 def judge() -> None:
     """Write the results of all splits that are there."""
-    there = [file.stem.rsplit("_", 1) for file in FINISHED.glob("*.npz")]
+    there = [file.stem.rsplit("_", 1) for file in FINISHED.glob("*.npy")]
     found = sorted((name, int(seed)) for name, seed in there)
     pd.concat(judged(*one) for one in found).to_csv(RESULTS, index=False, float_format="%.5g")
 

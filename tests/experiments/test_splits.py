@@ -47,7 +47,7 @@ def test_the_table_has_every_curve_at_every_size(written):
     folder, summary, _, _ = written
     table = pd.read_csv(folder / "boston.csv")
     every = {*PAPER, *BEYOND, *ALL_INPUTS, "reference", "marginal likelihood fit"}
-    assert set(table["curve"]) - {"suggested", "suggested, not corrected"} == every
+    assert set(table["curve"]) - {"suggested", "suggested, one standard error"} == every
     for curve in WAYS:
         assert (
             table[table["curve"] == curve].groupby("split")["size"].apply(list).tolist()
@@ -183,7 +183,7 @@ def test_suggestions_are_counted(written):
     )
     found = split_tables.suggested(raw)
     assert found.loc["suggested"].tolist() == [3, 2, 1, 4.0, 2, pytest.approx(-0.1)]
-    other = found.loc["suggested, not corrected"]
+    other = found.loc["suggested, one standard error"]
     assert other[["splits", "found", "found_within", "within"]].tolist() == [3, 0, 0, 1]
     assert (written[0] / "boston_suggested.csv").exists()
 

@@ -107,6 +107,14 @@ def test_samples_know_the_best_sets_beside_their_path(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_samples_know_what_was_compared(version):
+    cv = gpproj.load(FORMATS / version / "validation")
+    assert list(cv.compared) == ["process", "linear"]
+    assert cv.comparison()["model"].tolist() == ["submodel", "process", "linear"] * 3
+    np.testing.assert_array_equal(cv.compared["linear"].mean[0], cv.scores.mean[0])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_samples_know_their_likelihoods(version):
     classes = gpproj.load(FORMATS / version / "classes")
     assert classes.reference.classes == classes[1].classes == ("no", "yes")

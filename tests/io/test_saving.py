@@ -513,7 +513,8 @@ def test_any_names_come_back(data, kept, same):
 
 
 def assert_validation(same, one, other):
-    for name in ("scores", "method", "search", "orders", "k_hat", "refitted", "chosen", "along"):
+    names = ("scores", "method", "search", "orders", "k_hat", "refitted", "chosen", "along")
+    for name in (*names, "margin", "compared"):
         same(getattr(one, name), getattr(other, name))
     assert one.problems == other.problems
     assert one.answer() == other.answer()
@@ -566,7 +567,6 @@ def test_validations_by_leaving_one_out_come_back(ref, path, kept, same, tmp_pat
     cv = quiet(gpproj.validate)(ref, path, "loo", points=3, random_state=0, progress=False)
     again = kept(cv)
     assert_validation(same, cv, again)
-    pd.testing.assert_frame_equal(cv.corrected(), again.corrected())
     repeated = quiet(gpproj.validate)(
         again.reference, again.path, "loo", points=3, random_state=0, progress=False
     )

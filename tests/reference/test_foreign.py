@@ -90,8 +90,24 @@ def test_what_is_not_known_is_said(foreign):
         gpproj.effects(foreign, foreign.training.X)
     with pytest.raises(ValueError, match="clusters are for references with hyperparameter draws"):
         gpproj.project(foreign, ["a"], clusters=4)
-    with pytest.raises(ValueError, match=r'method="loo" needs the hyperparameters'):
-        gpproj.validate(foreign, method="loo", progress=False)
+    with pytest.raises(ValueError, match=r'hyperparameters="held" is for Gaussian processes'):
+        gpproj.validate(foreign, method="loo", hyperparameters="held", progress=False)
+
+
+@pytest.mark.filterwarnings("ignore:some submodels seem to predict better")  # two rows
+def test_single_rows_are_left_out_by_refits(data, own, foreign):
+    X, y = data
+    path = gpproj.project_path(foreign, ["a"])
+    cv = gpproj.validate(foreign, path, "loo", points=2, random_state=0, progress=False)
+    assert cv.search == "once"
+    assert cv.scores.approximate is None
+    row = int(cv.scores.rows[1])
+    refitted = gpproj.fit(X.drop(index=row), np.delete(y, row))
+    expected = refitted.log_density(X.iloc[[row]], y[[row]])
+    np.testing.assert_allclose(cv.scores.log_density[0, 1], expected[0], rtol=1e-6)
+    bare = gpproj.from_moments(*data, *moments(own), own.noise_variance, predict=own.predict)
+    with pytest.raises(ValueError, match="refit"):
+        gpproj.validate(bare, method="loo", max_inputs=1, points=2, progress=False)
 
 
 def test_without_functions_it_says_which_is_missing(data, own):

@@ -17,15 +17,24 @@ def opening(words, tree):
     return [words(one) for one in header.iter("p")]
 
 
+def as_good(cv, sizes, more=0.0):
+    """The same where submodels predict as the reference does, or with more density."""
+    scores, lines = cv.scores, [1 + size for size in sizes]
+    mean, density, divergence = (
+        part.copy() for part in (scores.mean, scores.log_density, scores.divergence)
+    )
+    mean[lines], density[lines], divergence[lines] = mean[0], density[0] + more, 0.0
+    changed = {"mean": mean, "log_density": density, "divergence": divergence}
+    return replace(cv, scores=scores._replace(**changed))
+
+
 def better_null(cv):
-    density = cv.scores.log_density.copy()
-    density[1] = density[0] + 0.1
-    return replace(cv, scores=cv.scores._replace(log_density=density))
+    return as_good(cv, [0], more=0.1)
 
 
 def test_some_inputs_are_enough(small_cv, written, words):
     _, tree = written(small_cv)
-    answer, lost, how = opening(words, tree)
+    answer, lost, kept, how = opening(words, tree)
     assert answer == "3 of 5 inputs predict as well as all: age, bmi, bp."
     row, reference = small_cv.summary().loc[3], small_cv.reference_summary()
     side = "above" if row["elpd_diff"] > 0 else "below"
@@ -34,6 +43,7 @@ def test_some_inputs_are_enough(small_cv, written, words):
         f"{row['elpd_diff_se']:.1f} (s.e.) {side} the reference's; its R² is {row['r2']:.2f}, "
         f"the reference's {reference['r2']:.2f}."
     )
+    assert kept == small_cv.trade_off()
     assert how == (
         "40 rows, 5 inputs; cross-validation with 4 folds, with the search repeated each time."
     )
@@ -70,8 +80,7 @@ def test_the_answer_is_that_of_the_validation(small_cv, poor_cv, written, words)
     [
         ({"enough": 1}, "1 of 3 inputs predicts as well as all: a."),
         ({"enough": 3}, "All 3 inputs are needed: a, b, c."),
-        ({"enough": 9}, "No submodel of up to 3 inputs predicts as well as all 3 inputs."),
-        ({"enough": 0}, "No input is needed: the null model predicts as well as all 3 inputs."),
+        ({"enough": 9}, "No submodel of up to 3 inputs predicts as well as all 3 inputs: the lar"),
         (
             {"enough": 1, "groups": [("pair", (0, 1)), ("c", (2,))]},
             "2 of 3 inputs predict as well as all: a, b.",
@@ -97,34 +106,36 @@ def test_the_answer_counts_inputs_and_names_steps(make, written, words, options,
 def test_one_input_is_not_all_of_several(make, written, words):
     cv = make(["only"], enough=5)
     _, tree = written(cv, effects=0)
-    said = "No submodel of up to 1 input predicts as well as the only input."
-    assert opening(words, tree)[0] == said
-    density = cv.scores.log_density.copy()
-    density[2] = density[0]
-    _, tree = written(replace(cv, scores=cv.scores._replace(log_density=density)), effects=0)
+    said = "No submodel of up to 1 input predicts as well as the only input: the largest keeps "
+    assert opening(words, tree)[0].startswith(said)
+    _, tree = written(as_good(cv, [1]), effects=0)
     assert opening(words, tree)[0] == "The only input is needed: only."
 
 
 def test_a_null_model_that_is_better_is_no_success(small_cv, written, words):
     _, tree = written(better_null(small_cv))
-    answer, lost, pointer, _ = opening(words, tree)
+    answer, lost, _, pointer, _ = opening(words, tree)
     assert answer.startswith("No input helps: the null model predicts better than all 5")
     assert "the null model's elpd is 4.0 ± 0.0 (s.e.) above the reference's" in lost
     assert pointer == "One thing needs a look first: see diagnostics."
 
 
-def test_where_no_size_is_enough_the_closest_is_shown(poor_cv, written, words):
+def test_no_input_is_needed_where_nothing_is_lost_without(make, written, words):
+    _, tree = written(as_good(make(list("abc")), range(4)), effects=0)
+    assert opening(words, tree)[0].startswith("No input is ")
+
+
+def test_where_no_size_is_enough_the_one_in_question_is_shown(poor_cv, written, words):
     _, tree = written(poor_cv)
-    best = poor_cv.summary()["elpd"].idxmax()
     lost = opening(words, tree)[1]
-    assert lost.startswith(f"The closest, on {best} inputs, has an elpd ")
+    assert lost.startswith(f"The submodel on {poor_cv.size_in_question} inputs has an elpd ")
     assert "below the reference's" in lost
     assert "suggested size" not in words(tree.find(".//figure[@class='scores']"))
 
 
 def test_a_size_of_ones_own_is_told_from_the_suggested_one(small_cv, written, words):
     _, tree = written(small_cv, size=1)
-    answer, lost, _ = opening(words, tree)
+    answer, lost, *_ = opening(words, tree)
     assert answer == "This report is about the submodel on 1 of 5 inputs: age."
     assert lost.endswith("The suggested size is 3, not 1.")
     _, tree = written(small_cv, size=0)
@@ -136,16 +147,19 @@ def test_the_best_inputs_of_a_size_are_named_not_the_first_that_entered(
 ):
     _, tree = written(exchanged_cv)
     assert exchanged_cv.path.order == ("c", "a")
-    assert opening(words, tree)[0] == "2 of 4 inputs predict as well as all: a, b."
+    assert opening(words, tree)[0] == exchanged_cv.answer()
+    assert exchanged_cv.answer().endswith(": a, b.")
 
 
 def test_many_names_are_counted_and_long_ones_are_cut(large_cv, nasty_cv, written, words):
     _, tree = written(large_cv, effects=0)
     answer = opening(words, tree)[0]
-    assert answer.startswith("19 of 100 inputs predict as well as all: PctOfPeopleWithSomething0,")
-    assert answer.endswith("input14, and 4 more.")
+    several = len(large_cv.submodel().inputs)
+    start = f"{several} of 100 inputs predict as well as all: PctOfPeopleWithSomething0,"
+    assert answer.startswith(start)
+    assert answer.endswith(f"input14, and {several - 15} more.")
     _, tree = written(nasty_cv, effects=0)
-    (long,) = [one for one in tree.find(".//header").iter("bdi") if "w" * 9 in one.text]
+    long = next(one for one in tree.iter("bdi") if "w" * 9 in one.text)
     assert len(long.text) == 60
     assert long.get("title") == "w" * 400
 

@@ -172,7 +172,8 @@ def test_effects_to_copy_are_those_of_the_public_function(real_cv, written, csv)
 def test_the_ranking_table_has_the_figures_of_every_size(small_cv, written, words):
     _, tree = written(small_cv)
     head, *lines = rows_of(words, section(tree, "ranking"))
-    assert head == ["Size", "Input added", "Elpd difference", "s.e.", "R²", "RMSE", "Agreement"]
+    scores = ["Elpd difference", "s.e.", "R²", "RMSE"]
+    assert head == ["Size", "Input added", "Verdict", "Kept", *scores, "Agreement"]
     table, reference = small_cv.summary(), small_cv.reference_summary()
     assert len(lines) == len(table) + 1
     for size, line in enumerate(lines[:-1]):
@@ -181,10 +182,14 @@ def test_the_ranking_table_has_the_figures_of_every_size(small_cv, written, word
         assert line[:2] == [str(size), shown]
         wanted = [f"{row['elpd_diff']:.1f}", f"{row['elpd_diff_se']:.1f}", f"{row['r2']:.2f}"]
         wanted = [re.sub(r"^-(0\.0+)$", r"\1", one).replace("-", MINUS) for one in wanted]
-        assert line[2:5] == wanted
-        assert line[6] == (f"{row['agreement']:.0%}".replace("%", " %") if size else "")
+        assert line[2] == row["verdict"]
+        shares = [f"{100.0 * row[one]:.0f}" for one in ("kept", "kept_low", "kept_high")]
+        shares = [re.sub(r"^-0$", "0", one).replace("-", MINUS) for one in shares]
+        assert line[3] == "{} % ({} to {})".format(*shares)
+        assert line[4:7] == wanted
+        assert line[8] == (f"{row['agreement']:.0%}".replace("%", " %") if size else "")
     assert lines[-1][:2] == ["all", "reference"]
-    assert lines[-1][4] == f"{reference['r2']:.2f}"
+    assert lines[-1][6] == f"{reference['r2']:.2f}"
     marked = [words(one[0]) for one in section(tree, "ranking").findall(".//tr[@class='marked']")]
     assert marked == ["1", "2", "3"]
 
@@ -317,10 +322,10 @@ def test_other_targets_have_statistics_of_their_own(request, written, words, nam
     assert "R²" not in text
     assert "log density" not in words(tree.find(".//main"))
     head, *lines = rows_of(words, section(tree, "ranking"))
-    assert head[4:6] == titles
+    assert head[6:8] == titles
     for size, line in enumerate(lines[:-1]):
-        assert line[4] == f"{table.loc[size, stats[0]]:.2f}"
-    assert lines[-1][4] == f"{reference[stats[0]]:.2f}"
+        assert line[6] == f"{table.loc[size, stats[0]]:.2f}"
+    assert lines[-1][6] == f"{reference[stats[0]]:.2f}"
     both = rows_of(words, next(section(tree, "losses").iter("table")))
     assert [line[0] for line in both[1:]] == ["Elpd", *titles]
     assert both[2][1:3] == [
@@ -548,7 +553,7 @@ def test_a_folder_that_is_not_there_is_named_before_any_work(tmp_path):
         gpproj.write_report(None, tmp_path / "nowhere" / "report.html")
 
 
-@pytest.mark.parametrize("option", ["effects", "rows", "points"])
+@pytest.mark.parametrize("option", ["effects", "rows", "points", "stand_ins"])
 def test_counts_are_checked(small_cv, tmp_path, option):
     with pytest.raises((TypeError, ValueError), match=f"{option} must be"):
         gpproj.write_report(small_cv, tmp_path / "report.html", **{option: -1})

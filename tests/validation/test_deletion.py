@@ -205,8 +205,27 @@ def test_some_of_the_points(ref, path):
     close(some.log_density, every.log_density[:, some.rows], 1e-12)
     again = leave_one_out(ref, path, points=np.int64(6), random_state=3)
     np.testing.assert_array_equal(some.rows, again.rows)
-    other = leave_one_out(ref, path, points=6, random_state=4)
-    assert some.rows.tolist() != other.rows.tolist()
+    held = leave_one_out(ref, path, hyperparameters="held")
+    close(some.approximate, held.log_density, 1e-12)
+    assert leave_one_out(ref, path, hyperparameters="held", points=6).approximate is None
+
+
+@pytest.mark.filterwarnings("ignore:some submodels seem to predict better")  # by six rows
+def test_other_seeds_choose_other_points(ref, path):
+    one, other = (leave_one_out(ref, path, points=6, random_state=seed) for seed in (3, 4))
+    assert one.rows.tolist() != other.rows.tolist()
+
+
+def test_rows_searched_anew_correct_the_rows_of_the_path(ref, path):
+    """The search is repeated without four rows; all rows are predicted along the path besides."""
+    some = leave_one_out(ref, path, search="inside", points=4, random_state=0)
+    once = leave_one_out(ref, path)
+    close(some.approximate, once.log_density, 1e-12)
+    close(some.density.mean(axis=1), once.log_density.mean(axis=1) + error_of(some, once))
+
+
+def error_of(some, once):
+    return (some.log_density - once.log_density[:, some.rows]).mean(axis=1)
 
 
 # Posteriors without a row

@@ -181,7 +181,8 @@ def test_classes_and_counts_suggest_the_truth(family):
     cv = gpproj.validate(ref, max_inputs=4, folds=4, random_state=0, progress=False)
     assert cv.method == "kfold"
     size = cv.suggest_size()
-    assert size in (1, 2)
+    assert size in (1, 2, 3)
+    assert cv.sizes.smallest_possible in (1, 2)
     assert set(cv.path.order[:2]) == {"a", "d"}
     assert (cv.summary()["elpd_diff"].iloc[2:] > -4).all()
     loo = gpproj.validate(ref, cv.path, "loo", progress=False)

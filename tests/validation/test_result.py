@@ -18,7 +18,6 @@ from gpproj.search.results import CandidateRecord
 from gpproj.validation import Validation
 from gpproj.validation.folds import FoldResult
 from gpproj.validation.loo import LooResult
-from gpproj.validation.optimism import corrected_gains
 from gpproj.validation.scores import Scores, joined
 from tests.fitting import fit_mode
 
@@ -150,8 +149,6 @@ def test_the_order_of_the_rows_does_not_matter(path, order, seed, search):
     pd.testing.assert_frame_equal(one.summary(), two.summary())
     pd.testing.assert_series_equal(one.reference_summary(), two.reference_summary())
     assert one.smallest_enough() == two.smallest_enough()
-    if search == "once":
-        pd.testing.assert_frame_equal(one.corrected(), two.corrected())
 
 
 def test_one_row_has_no_standard_error(path):
@@ -319,71 +316,6 @@ def test_a_validation_shows_itself_without_warnings(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert repr(cv) == "Validation(loo, search once; no size is enough)"
-
-
-# Optimism
-
-
-def test_small_gains_are_what_choosing_explains():
-    gains, errors = np.array([30.0, 5.0, 1.0, -2.0]), np.array([4.0, 4.0, 2.0, 1.0])
-    candidates = np.array([10, 9, 8, 1])
-    found = corrected_gains(gains, errors, candidates)
-    chance = errors * norm.ppf(1 - 1 / (2 * candidates))
-    assert chance[-1] == pytest.approx(0.0)
-    np.testing.assert_allclose(found[[0, 3]], gains[[0, 3]])
-    np.testing.assert_allclose(found[1:3], gains[1:3] - 1.5 * chance[1:3])
-
-
-def test_about_half_of_the_largest_errors_are_below_the_chance():
-    """What a best candidate of none that is better gains: the middle of the largest of K."""
-    rng = np.random.default_rng(0)
-    for count in (5, 20, 100):
-        largest = rng.standard_normal((4000, count)).max(axis=1)
-        chance = -corrected_gains(np.zeros(1), np.ones(1), np.array([count]))[0] / 1.5
-        assert 0.5 < np.mean(largest < chance) < 0.65
-
-
-def test_the_elpd_is_corrected_step_by_step(path):
-    scores = make_scores((-1.0, -0.2, -0.15, -0.1), noise=0.5)
-    cv = make(path, scores, "once")
-    table = cv.corrected()
-    gains = np.diff(scores.log_density[1:], axis=0)
-    errors = math.sqrt(N) * gains.std(axis=1, ddof=1)
-    assert path.candidates.groupby("step").size().tolist() == [3, 2, 1]
-    steps = corrected_gains(gains.sum(axis=1), errors, np.array([3, 2, 1]))
-    assert steps[0] == pytest.approx(gains[0].sum())
-    assert steps[1] < gains[1].sum()
-    start = scores.log_density[1].sum()
-    expected = start + np.append(0.0, np.cumsum(steps))
-    np.testing.assert_allclose(table["elpd"], scores.log_density[1:].sum(axis=1))
-    np.testing.assert_allclose(table["corrected_elpd"], expected)
-    reference = scores.log_density[0].sum()
-    np.testing.assert_allclose(table["corrected_elpd_diff"], expected - reference)
-    assert table.index.name == "size"
-
-
-def test_the_size_by_the_corrected_elpd(path):
-    """A small gain that was chosen among two counts for less than none."""
-    cv = make(path, make_scores((-1.0, -0.22, -0.15, 0.1), noise=0.5), "once")
-    assert cv.suggest_size("elpd") == 2
-    lost = -cv.corrected()["corrected_elpd_diff"]
-    assert (lost <= 4).tolist() == [False, False, False, True]
-    assert cv.suggest_size("elpd", corrected=True) == 3
-    inside = make(path)
-    for ask in (inside.corrected, lambda: inside.suggest_size("se", corrected=True)):
-        with pytest.raises(ValueError, match='the correction is for search="once"'):
-            ask()
-
-
-def test_an_order_that_was_given_is_not_corrected(path):
-    """There was nothing to choose from; of an extended path, in its first steps."""
-    scores = make_scores((-1.0, -0.9, -0.8, -0.7), noise=0.5)
-    given = make(replace(path, candidate_records=()), scores, "once").corrected()
-    np.testing.assert_allclose(given["corrected_elpd"], given["elpd"])
-    last = [CandidateRecord(step, name, 1.0, 1, True) for step in (2, 3) for name in "xyz"]
-    extended = make(replace(path, candidate_records=tuple(last)), scores, "once").corrected()
-    assert extended["corrected_elpd"][1] == pytest.approx(extended["elpd"][1])
-    assert extended["corrected_elpd"][2] < extended["elpd"][2] - 0.1
 
 
 # The whole procedure

@@ -199,3 +199,60 @@ def test_statistics_suit_some_targets(kind, suitable):
 def test_statistics_that_do_not_suit_are_refused(kind, name, said):
     with pytest.raises(ValueError, match=f"^stats must be among elpd, mlpd, .*{said}"):
         check_stats(["elpd", name], TargetKind(kind))
+
+
+# The difference estimator
+
+
+def make_approximate(n=400, m=80, seed=0):
+    """Two models, and a cheaper method that is half a nat off, with little scatter."""
+    rng = np.random.default_rng(seed)
+    exact = np.stack([rng.standard_normal(n), rng.standard_normal(n) - 1.0])
+    cheap = exact + 0.5 + 0.1 * rng.standard_normal((2, n))
+    rows = np.sort(rng.choice(n, m, replace=False))
+    zeros = np.zeros((2, m))
+    scores = Scores(rows, rows, zeros[0], zeros, exact[:, rows], approximate=cheap)
+    return scores, exact, cheap
+
+
+def test_all_rows_are_corrected_by_what_the_exact_ones_are_off():
+    scores, exact, cheap = make_approximate()
+    n, m, rows = 400, 80, scores.rows
+    found = of_n(scores, n)
+    error = exact[:, rows] - cheap[:, rows]
+    np.testing.assert_allclose(found.value, n * (cheap.mean(axis=1) + error.mean(axis=1)))
+    covariance = [np.cov(cheap[k, rows], error[k])[0, 1] for k in range(2)]
+    square = cheap.var(axis=1) / n + error.var(axis=1) / m + 2.0 * np.array(covariance) / n
+    np.testing.assert_allclose(found.se, n * np.sqrt(square), rtol=0.02)
+    np.testing.assert_allclose(found.difference[1], found.value[1] - found.value[0])
+
+
+def of_n(scores, n):
+    return STATISTICS[TargetKind.REAL]["elpd"].compute(scores, n)
+
+
+def test_it_is_unbiased_and_its_error_is_the_one_told():
+    found, told, plain = [], [], []
+    for seed in range(300):
+        scores, *_ = make_approximate(seed=seed)
+        one = of_n(scores, 400)
+        found.append(one.difference[1])
+        told.append(one.difference_se[1])
+        plain.append(of_n(scores._replace(approximate=None), 400).difference[1])
+    assert np.mean(found) == pytest.approx(-400.0, abs=4.0 * np.std(found) / np.sqrt(300))
+    assert np.std(found) == pytest.approx(np.mean(told), rel=0.15)
+    assert np.std(plain) > 1.8 * np.std(found)
+
+
+def test_other_statistics_are_those_of_the_exact_rows():
+    scores, *_ = make_approximate()
+    y = np.random.default_rng(1).standard_normal(80)
+    scores = scores._replace(y=y)
+    rmse = STATISTICS[TargetKind.REAL]["rmse"].compute(scores, 400)
+    assert rmse.value[0] == pytest.approx(np.sqrt(np.mean(y**2)))
+
+
+def test_models_and_averages_keep_all_rows():
+    scores, *_ = make_approximate()
+    assert scores.models(np.array([1])).approximate.shape == (1, 400)
+    assert scores.averaged().approximate is scores.approximate

@@ -50,7 +50,7 @@ def judged(scores, margin=Margin(), kind=REAL):  # noqa: B008
         ((0.3, 0.01, 0.0), 0.7, (0.3, 0.02, 0.01), ("not enough", "enough", "enough"), 2),
         ((0.2, 0.0, 0.0), 0.5, (0.2, 0.02, 0.01), ("not enough", "enough", "enough"), 2),
         # What was lost is above the margin, although not clearly so.
-        ((0.4, 0.15, 0.15), 1.5, (0.3, 0.02, 0.01), ("not enough", "not shown", "not shown"), None),
+        ((0.4, 0.15, 0.05), 1.5, (0.3, 0.02, 0.01), ("not enough", "not shown", "not shown"), None),
         # It expects little and much is lost: it is not trusted.
         ((0.3, 0.3, 0.0), 0.1, (0.01, 0.01, 0.01), ("not enough", "not enough", "enough"), 3),
         # It expects much and nothing is lost.

@@ -166,7 +166,7 @@ def test_folds_of_counts_keep_the_exposure(counts, count_cv):
     assert table["deviance"][2] < table["deviance"][0]
     assert np.all(np.isfinite(table.select_dtypes("number").drop(columns="agreement").to_numpy()))
     assert set(count_cv.path.order[:2]) == {"a", "b"}
-    assert count_cv.suggest_size() in (1, 2)
+    assert count_cv.size_in_question in (1, 2)
 
 
 def test_rare_events_are_spread_over_the_folds():

@@ -14,6 +14,7 @@ import gpproj
 from gpproj import store
 from gpproj.cli.display import (
     Interrupted,
+    comparison_table,
     console,
     errors,
     one_line_errors,
@@ -145,6 +146,13 @@ def select(
         str | None, typer.Option(help="kfold or loo; by default what suits the reference.")
     ] = None,
     folds: Annotated[int | None, typer.Option(help="Folds of kfold (5).")] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Plain model to fit to the same inputs in every fold, process or linear; may be "
+            "given twice."
+        ),
+    ] = None,
     max_inputs: Annotated[int | None, typer.Option(help="Inputs to go up to.")] = None,
     learn: Annotated[
         str | None,
@@ -189,6 +197,8 @@ def select(
         for text in run.said:
             errors.print(f"warning: {text}", highlight=False)
         console.print(score_table(cv))
+        if cv.compared:
+            console.print(comparison_table(cv))
         console.print(cv.answer(), highlight=False)
         console.print(cv.trade_off(), highlight=False)
         console.print(f"report written to {report}", highlight=False)

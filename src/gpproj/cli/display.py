@@ -58,6 +58,18 @@ def score_table(cv: gpproj.Validation) -> Table:
     return table_of("Validated scores by size", frame[[*known, *others]])
 
 
+def comparison_table(cv: gpproj.Validation) -> Table:
+    """Lay out what plain models lose to the reference on the same inputs, beside the submodels."""
+    import pandas as pd
+
+    table = cv.comparison("elpd").set_index("size")
+    columns: dict[str, pd.Series[float]] = {}
+    for model in ("submodel", *cv.compared):
+        own = table[table["model"] == model]
+        columns |= {model: own["elpd_diff"], f"{model}_se": own["elpd_diff_se"]}
+    return table_of("Differences in elpd to the reference, same inputs", pd.DataFrame(columns))
+
+
 def table_of(title: str, frame: pd.DataFrame) -> Table:
     """Lay out a frame, its index first."""
     table = Table(str(frame.index.name), title=title)

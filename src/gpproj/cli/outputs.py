@@ -57,13 +57,15 @@ def _tables(cv: gpproj.Validation) -> dict[str, Any]:
     }
     if cv.search == "inside":
         found["ranking"] = cv.ranking_proportions(cumulate=True)
+    if cv.compared:
+        found["comparison"] = cv.comparison(cv.statistics)
     return found
 
 
 def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str, Any]:
     """Return what a machine wants to know."""
     size = cv.smallest_enough()
-    scores = cv.summary().reset_index().astype(object)
+    compared = {"comparison": _records(cv.comparison())} if cv.compared else {}
     return {
         "likelihood": likelihood,
         "suggested_size": size,
@@ -72,9 +74,17 @@ def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str,
         "answer": cv.answer(),
         "trade_off": cv.trade_off(),
         "problems": list(cv.problems),
-        "scores": scores.where(scores.notna(), None).to_dict("records"),
+        "scores": _records(cv.summary().reset_index()),
+        **compared,
         "report": str(report),
     }
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table for JSON, in which missing cells are null."""
+    cells = table.astype(object)
+    found: list[dict[str, Any]] = cells.where(cells.notna(), None).to_dict("records")
+    return found
 
 
 def validation_of(folder: Path) -> gpproj.Validation:

@@ -21,7 +21,7 @@ from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
 
 CONFIG = "config.json"
-FORMAT = 5
+FORMAT = 6
 """Goes up when an older gpproj could no longer read the settings, or one would be continued in
 another way than it was begun; the same format is read and no other."""
 
@@ -98,6 +98,7 @@ class Run:
                 path,
                 settings.validate,
                 folds=settings.folds,
+                compare=settings.compare,
                 random_state=settings.seed,
                 checkpoint=self._state / "folds",
                 **how,

@@ -14,6 +14,7 @@ from gpproj.io.tables import Prepared, prepare, read_table
 from gpproj.likelihoods.names import NAMES
 from gpproj.projection import CRITERIA, OBJECTIVES
 from gpproj.reference.sampling import check_count
+from gpproj.validation.fitted import PLAIN
 
 
 class RunError(ValueError):
@@ -40,6 +41,8 @@ class Settings:
     """Name of the device to compute on."""
     validate: str | None = None
     folds: int = 5
+    compare: tuple[str, ...] = ()
+    """Plain models that are fitted to the same inputs as the submodels."""
     max_inputs: int | None = None
     learn: str = "loo"
     """How submodels are learned."""
@@ -59,8 +62,11 @@ class Settings:
             if not values.get(name):
                 raise RunError(f"{source}: the setting {name!r} is missing")
         plain = dict(values)
-        ignore = plain.get("ignore") or ()
-        plain["ignore"] = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+        for name in LISTS:
+            given = plain.get(name) or ()
+            if not isinstance(given, str | list | tuple):
+                raise RunError(f"{source}: {name} must be a name or a list of names")
+            plain[name] = (given,) if isinstance(given, str) else tuple(given)
         settings = Settings(**plain)
         settings.check(source)
         return settings
@@ -83,7 +89,7 @@ class Settings:
         for field in fields(self)[2:]:
             value = getattr(self, field.name)
             option = f"--{field.name.replace('_', '-')}"
-            if field.name == "ignore":
+            if field.name in LISTS:
                 words += [word for name in value for word in (option, name)]
             elif value is True:
                 words.append(option)
@@ -104,6 +110,11 @@ class Settings:
             if getattr(self, name) not in allowed:
                 words = ", ".join(sorted(one for one in allowed if one))
                 raise RunError(f"{source}: {name} must be one of {words}")
+        for name in self.compare:
+            if name not in PLAIN:
+                raise RunError(f"{source}: compare must be among {', '.join(sorted(PLAIN))}")
+        if self.compare and self.validate == "loo":
+            raise RunError(f"{source}: compare fits models in folds, which loo has none of")
         if self.exposure is not None and not self.kind.takes_exposure:
             raise RunError(f"{source}: exposure is for counts, not for {self.likelihood}")
         if self.row_groups is not None and self.validate == "loo":
@@ -125,6 +136,9 @@ class Settings:
 
 SETTINGS = tuple(field.name for field in fields(Settings))
 """Names of the settings."""
+
+LISTS = ("ignore", "compare")
+"""Those that may be given several times."""
 
 
 def read_config(config: Path, out: Path | None) -> tuple[dict[str, Any], Path | None]:

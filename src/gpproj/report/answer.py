@@ -31,7 +31,7 @@ def lost(findings: Findings) -> Markup:
     row, reference = findings.scores.loc[findings.size], findings.reference
     k = len(findings.submodel.inputs)
     if findings.suggested is None:
-        said = f"The closest, on {counted(k, 'input')}, has an elpd "
+        said = f"The submodel on {counted(k, 'input')} has an elpd "
     elif k:
         said = "On rows that had been left out, the submodel's elpd is "
     else:
@@ -62,12 +62,10 @@ def share_kept(row: pd.Series[Any]) -> str:
     """Return the share of the reference's gain that a size keeps, with its bounds."""
     if math.isnan(row.kept):
         return ""
-    bounds = (
-        ""
-        if math.isnan(row.kept_low)
-        else f" ({percent(row.kept_low)} to {percent(row.kept_high)})"
-    )
-    return percent(row.kept) + bounds
+    if math.isnan(row.kept_low):
+        return percent(row.kept)
+    low, high = (number(100.0 * bound, 0) for bound in (row.kept_low, row.kept_high))
+    return f"{percent(row.kept)} ({low} to {high})"
 
 
 def apart(difference: float, error: float) -> str:

@@ -1,4 +1,4 @@
-"""The sections about the chosen submodel: what its inputs do, and what it loses."""
+"""The sections about the chosen submodel: its stand-ins, what its inputs do, what it loses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from gpproj.plots.inputs import EFFECTS
+from gpproj.projection import CRITERIA
 from gpproj.report.findings import Findings
 from gpproj.report.markup import (
     Markup,
@@ -14,6 +15,7 @@ from gpproj.report.markup import (
     joined,
     named,
     number,
+    percent,
     quiet,
     section,
     significant,
@@ -21,9 +23,67 @@ from gpproj.report.markup import (
 )
 from gpproj.report.pictures import ROWS, effect_panels, scatter
 from gpproj.report.tables import Line, table
+from gpproj.search.alternatives import INTERCHANGEABLE
 
 WORST = 5
 """Number of the rows that lost the most that are listed."""
+
+
+def stand_ins(findings: Findings) -> Markup:
+    """Return what could stand in for each input of the submodel."""
+    title, names = "Who else could it be?", findings.cv.path.best_inputs(findings.size)
+    if not findings.asked:
+        why = "left out" if names else "no input of the submodel could be exchanged"
+        return section("stand-ins", title, tag("p", f"No stand-ins to show: {why}."))
+    rows = findings.stand_ins
+    said, lines = list[Markup](), list[Line]()
+    for name in findings.asked:
+        alone, *others = rows[rows["input"] == name].itertuples()
+        shown = [
+            (named(one.stand_in), percent(one.replaced), one.interchangeable) for one in others
+        ]
+        alike = [joined(one, f" ({share} of what it adds)") for one, share, fit in shown if fit]
+        if alike:
+            said.append(tag("p", named(name), " could be replaced by ", _in_a_row(alike), "."))
+        best = [tag("em", "none"), "", ""]
+        if others:
+            badge = joined(" ", tag("span", "interchangeable", class_="badge")) if alike else ""
+            best = [joined(shown[0][0], badge), shown[0][1], _share(others[0].cost)]
+        rest = _in_a_row(
+            [tag("span", one, f" {share}", class_="whole") for one, share, _ in shown[1:]]
+        )
+        lines.append(Line(named(name), [_share(alone.cost), *best, rest]))
+    total = len(names)
+    some = "" if len(findings.asked) == total else f" The first {len(lines)} of {total} inputs."
+    return section(
+        "stand-ins",
+        title,
+        *(said or [tag("p", "No other input gives nearly all of what one of these adds.")]),
+        table(
+            "Stand-ins of the chosen inputs",
+            ["Input", "Adds", "Best stand-in", "Replaced", "Cost", "Others"],
+            lines,
+            text=(0, 2, 5),
+        ),
+        quiet(
+            "Each input of the submodel was left out, and others were tried in its place. Adds: by "
+            f"how much the {CRITERIA[findings.cv.path.criterion].title} rises without the input, "
+            "as a share of what all inputs explain. Replaced: the share of this that the stand-in "
+            f"makes up for; {percent(INTERCHANGEABLE)} or more is interchangeable, and more than "
+            "100 % is better. Cost: what is still lost with it. Which of two interchangeable "
+            "inputs is chosen is arbitrary: take the one that is easier to measure." + some
+        ),
+    )
+
+
+def _in_a_row(parts: list[Markup]) -> Markup:
+    """Return parts with commas between them."""
+    return Markup(", ".join(parts))
+
+
+def _share(value: float) -> str:
+    """Return a share of what all inputs explain, which may be a small one."""
+    return f"{number(100.0 * value)} %"
 
 
 def effects(findings: Findings) -> Markup:

@@ -95,8 +95,9 @@ def _of_scores(findings: Findings) -> Iterator[Remark]:
     yield from _of_chance(findings)
     if findings.suggested is None:
         yield look(
-            f"No submodel of up to {len(cv.path) - 1} inputs predicts as well as the reference; "
-            "search further, or take the size where the curve is flat."
+            f"No submodel of up to {len(cv.path) - 1} inputs is shown to be enough: the column "
+            "verdict of the summary tells those that are too small from those that could not be "
+            "told; search further, or choose a size from what it keeps."
         )
     if findings.predicted < FEW_ROWS:
         yield note(
@@ -125,12 +126,9 @@ def _of_chance(findings: Findings) -> Iterator[Remark]:
 def _of_folds(findings: Findings) -> Iterator[Remark]:
     cv = findings.cv
     if findings.shares is None:
-        size = cv.smallest_enough("se", corrected=True)
-        corrected = "no size is enough" if size is None else f"size {size} is suggested"
         yield note(
             "The order of the inputs was found with the rows that are predicted: scores are "
-            "optimistic, and how stable the order is was not tested. With the elpd corrected for "
-            f"the number of candidates, a heuristic, {corrected}."
+            "optimistic, and how stable the order is was not tested."
         )
     elif cv.path.is_better(findings.size):
         yield note(

@@ -19,6 +19,10 @@ from gpproj.validation import Validation
 if TYPE_CHECKING:
     import pandas as pd
 
+EXCHANGED = 12
+"""Inputs of the submodel whose stand-ins are looked for, at most: each takes as long as a step of
+the search."""
+
 
 @dataclass(frozen=True, eq=False)
 class Findings:
@@ -27,13 +31,15 @@ class Findings:
     cv: Validation
     suggested: int | None
     size: int
-    """Size of the submodel that is shown: the chosen one, the suggested one, or the best one."""
+    """Size of the submodel that is shown: the chosen one, the suggested one, or one in question."""
     panels: int
     """Largest number of inputs whose effects are shown."""
     rows: int
     """Largest number of training rows that effects are averaged over."""
     points: int
     """Number of values of each input in its effect."""
+    most: int = 0
+    """Largest number of stand-ins of an input."""
 
     @property
     def kind(self) -> TargetKind:
@@ -82,6 +88,16 @@ class Findings:
         return self.cv.submodel(self.size)
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        """Inputs and groups of the submodel whose stand-ins are shown."""
+        return self.cv.path.best_inputs(self.size)[: EXCHANGED if self.most else 0]
+
+    @cached_property
+    def stand_ins(self) -> pd.DataFrame:
+        """What could stand in for the inputs of the submodel."""
+        return self.cv.path.alternatives(self.size, self.most, inputs=self.asked)
+
+    @property
     def d(self) -> int:
         """Number of inputs."""
         return self.cv.reference.training.d
@@ -124,7 +140,9 @@ class Findings:
         return effects_of_both(self.submodel, self.cv.reference, self.X, self.drawn, self.points)
 
 
-def findings_of(cv: Validation, size: int | None, panels: int, rows: int, points: int) -> Findings:
+def findings_of(
+    cv: Validation, size: int | None, panels: int, rows: int, points: int, most: int = 0
+) -> Findings:
     """Return the findings about a size: the given one, else the suggested one, else the best."""
     suggested = cv.smallest_enough()
     if size is None:
@@ -133,4 +151,4 @@ def findings_of(cv: Validation, size: int | None, panels: int, rows: int, points
         raise ValueError(f"size must be from 0 to {len(cv.path) - 1}, got {size}")
     if size is None:
         size = cv.size_in_question
-    return Findings(cv, suggested, size, panels, rows, points)
+    return Findings(cv, suggested, size, panels, rows, points, most)

@@ -149,5 +149,11 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as a whole percentage."""
-    return "\N{EN DASH}" if math.isnan(share) else f"{100.0 * share:.0f} %"
+    """Return a share as a whole percentage.
+
+    Examples
+    --------
+    >>> percent(0.876), percent(-1e-9)
+    ('88 %', '0 %')
+    """
+    return number(share) if math.isnan(share) else f"{number(100.0 * share, 0)} %"

@@ -116,7 +116,7 @@ def ranking(findings: Findings) -> Markup:
             entered = joined(entered, " ", tag("span", word, class_="badge"))
         cells = [
             entered,
-            row.verdict,
+            tag("span", row.verdict, class_="whole"),
             share_kept(row),
             number(row.elpd_diff),
             number(row.elpd_diff_se),
@@ -125,7 +125,8 @@ def ranking(findings: Findings) -> Markup:
         ]
         lines.append(Line(size, cells, marked=size > 0 and row.input in chosen))
     statistics = [one.text(findings.reference[one.stat]) for one in findings.shown]
-    last = Line("all", ["reference", "", "", "", "", *statistics, *([""] if searched else [])])
+    everything = tag("span", "reference", class_="whole")
+    last = Line("all", [everything, "", "", "", "", *statistics, *([""] if searched else [])])
     note = "The order was found once, from all rows."
     if searched:
         note = (
@@ -136,7 +137,10 @@ def ranking(findings: Findings) -> Markup:
         "ranking",
         "The inputs in the order they entered",
         table("Scores by size", head, lines, text=(1, 2), last=last),
-        quiet(note),
+        quiet(
+            "Kept: the share of what the reference gains over the null model in elpd, as observed, "
+            "and in brackets the bounds of two standard errors. " + note
+        ),
         *_exchanged(findings),
     )
 
@@ -232,6 +236,8 @@ def copies(findings: Findings) -> Markup:
     ]
     if findings.shares is not None:
         tables.append(to_copy("folds", "Shares of the searches, by size", findings.shares))
+    if findings.asked:
+        tables.append(to_copy("stand-ins", "Stand-ins", findings.stand_ins, index=False))
     rows = findings.predictions
     if findings.cv.reference.classes is not None:
         rows = rows.assign(y=[findings.observed(y) for y in rows["y"]])

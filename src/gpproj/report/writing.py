@@ -37,13 +37,14 @@ def write_report(
     effects: int = 12,
     rows: int = 100,
     points: int = 30,
+    stand_ins: int = 3,
 ) -> Path:
     """Write what a validation found as one HTML file, for a colleague without gpproj.
 
     The page needs no network, no other file and no library: it holds its style, its script and its
     drawings. It starts with the answer in a sentence and what is lost by it. The figures are those
     of `cv.summary()`, `cv.reference_summary()`, `cv.ranking_proportions()`, `cv.pointwise`,
-    `cv.path.summary()` and `gpproj.effects`.
+    `cv.path.summary()`, `cv.path.alternatives()` and `gpproj.effects`.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def write_report(
     file : path
         Written beside its name and then renamed, so that it is whole or as it was before.
     size : int, optional
-        Size of the submodel that is shown: by default the suggested size, or the one with the
-        largest elpd where none is suggested.
+        Size of the submodel that is shown: by default the suggested size. Where none is suggested
+        it is the smallest one that may be enough, and the largest where none may.
     title : str, optional
     command : str, optional
         What was run, to be shown under "How to reproduce this".
@@ -66,6 +67,9 @@ def write_report(
     rows, points : int
         Training rows that effects are averaged over, and values of each input; see
         `gpproj.plots.effects`.
+    stand_ins : int
+        Stand-ins of each chosen input that are shown, at most; see `SearchPath.alternatives`. They
+        take about as long as the search did up to this size; 0 leaves them out.
 
     Returns
     -------
@@ -86,12 +90,13 @@ def write_report(
     ...     "<title>A line</title>" in file.read_text(encoding="utf-8")
     True
     """
-    for name, count, least in (("effects", effects, 0), ("rows", rows, 1), ("points", points, 2)):
-        check_count(name, count, least)
+    counts = {"effects": effects, "rows": rows, "points": points, "stand_ins": stand_ins}
+    for name, count in counts.items():
+        check_count(name, count, {"rows": 1, "points": 2}.get(name, 0))
     target = Path(file)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-    findings = findings_of(cv, size, effects, rows, points)
+    findings = findings_of(cv, size, effects, rows, points, stand_ins)
     text = page(findings, title or TITLE, command, provenance(findings, seed), list(warnings))
     store.write_text(target, text)
     return target
@@ -131,6 +136,7 @@ def page(
             sections.curves(findings),
             sections.ranking(findings),
             sections.stability(findings),
+            chosen.stand_ins(findings),
             chosen.effects(findings),
             chosen.losses(findings),
             sections.diagnostics(said),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -142,7 +142,14 @@ class SearchPath:
         """Return the names of the best units of a size."""
         return tuple(unit.name for unit in self.best_subset(size).units)
 
-    def alternatives(self, size: int, most: int = 5, n_jobs: int | None = 1) -> pd.DataFrame:
+    def alternatives(
+        self,
+        size: int,
+        most: int = 5,
+        n_jobs: int | None = 1,
+        *,
+        inputs: Iterable[str] | None = None,
+    ) -> pd.DataFrame:
         """Return what could stand in for each input of the best submodel of a size.
 
         Parameters
@@ -152,14 +159,28 @@ class SearchPath:
             Stand-ins of each input, or group, that are learned to the end: the most promising ones.
         n_jobs : int or None
             Workers; -1 for all cores.
+        inputs : iterable of str, optional
+            Inputs, or groups, of that submodel that others are to stand in for; all when left out.
 
         Returns
         -------
         DataFrame
             Of each input that is in, first without a stand-in, then with the cheapest ones:
             `error` of the submodel; `cost`, its rise as a share of what all inputs explain;
-            `replaced`, the share of what the input adds that its stand-in gives; and whether it is
-            `interchangeable`, giving 95 % of that or more.
+            `replaced`, the share of what the input adds that its stand-in gives, NaN where it adds
+            next to nothing; and whether it is `interchangeable`, giving 95 % of that or more. A
+            cost below zero, and a share above one, says that the set with the stand-in is better.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).standard_normal((40, 3))
+        >>> X[:, 2] = X[:, 0] + 0.01 * X[:, 2]
+        >>> path = gpproj.forward_search(gpproj.fit(X, X[:, 0] + X[:, 1]), 2)
+        >>> table = path.alternatives(2)
+        >>> table.loc[table["interchangeable"], ["input", "stand_in"]].values.tolist()
+        [['x0', 'x2']]
         """
         import pandas as pd
 
@@ -168,7 +189,7 @@ class SearchPath:
         self._steps(size)
         if whole_number("most", most) < 1:
             raise ValueError(f"most must be at least 1, got {most}")
-        found = alternatives_of(self, size, most, n_jobs)
+        found = alternatives_of(self, size, most, n_jobs, inputs)
         return pd.DataFrame(found, columns=list(Alternative._fields))
 
     def submodel(

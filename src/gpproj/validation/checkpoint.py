@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,13 @@ from gpproj.validation.scores import Scores
 KIND = "validated fold"
 NESTED = "along_"
 """Begins the names of the arrays of nested submodels."""
+COMPARED = "compared_"
+"""Begins those of plain models, before their names."""
 
 
-def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
+def fingerprint(
+    path: SearchPath, inside: bool, inner: str | None, compare: Sequence[str] = ()
+) -> str:
     """Return a digest of the data and settings that decide the results of folds.
 
     Parameters
@@ -30,6 +35,8 @@ def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
         Whether the search is repeated in folds.
     inner : str or None
         Settings of the validation inside folds, if there is one.
+    compare : sequence of str
+        Plain models that are fitted in folds.
     """
     reference = path.reference
     return store.digest(
@@ -46,6 +53,7 @@ def fingerprint(path: SearchPath, inside: bool, inner: str | None) -> str:
         inside,
         _settings(path.recipe),
         inner,
+        *([list(compare)] if compare else []),
     )
 
 
@@ -84,10 +92,17 @@ class FoldCheckpoint:
             return _read(file, key)
         self.folder.mkdir(parents=True, exist_ok=True)
         result = self.work(fold)
-        content = {"key": key, "order": list(result.order), "chosen": result.chosen}
+        content = {
+            "key": key,
+            "order": list(result.order),
+            "chosen": result.chosen,
+            "compared": list(result.compared),
+        }
         arrays = _arrays(result.scores, "")
         if result.along is not None:
             arrays |= _arrays(result.along, NESTED)
+        for name, scores in result.compared.items():
+            arrays |= _arrays(scores, f"{COMPARED}{name}_")
         store.write(file, KIND, content, arrays)
         return result
 
@@ -110,4 +125,6 @@ def _read(file: Path, key: str) -> FoldResult:
         return Scores(**found)
 
     along = scores(NESTED) if NESTED + "rows" in arrays else None
-    return FoldResult(scores(""), tuple(content["order"]), along, content["chosen"])
+    names = content.get("compared", ())
+    compared = {name: scores(f"{COMPARED}{name}_") for name in names}
+    return FoldResult(scores(""), tuple(content["order"]), along, content["chosen"], compared)

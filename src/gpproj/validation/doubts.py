@@ -109,16 +109,16 @@ def uneven_folds(cv: Validation) -> tuple[str, ...]:
     if np.ptp(mean) <= USUAL_MARGIN.value * gain:
         return ()
     return (
-        f"folds disagree about the submodel of size {size}: a row loses from {mean.min():.2f} to "
-        f"{mean.max():.2f} nats. What it learns depends on the rows that it sees, so that the one "
-        "of all rows may predict better or worse than validated",
+        f"folds disagree about the submodel of size {size}: on average a row loses from "
+        f"{mean.min():.2f} to {mean.max():.2f} nats. What it and the reference learn depends on the "
+        "rows that they see, so that those of all rows may predict better or worse than validated",
     )
 
 
 def few_rows(cv: Validation) -> tuple[str, ...]:
-    """Return which rows keep a size from being told enough, if they are few."""
+    """Return which rows keep a size from being told enough, if they are few of many."""
     size = cv.sizes.smallest_possible
-    if size is None or cv.smallest_enough() is not None:
+    if size is None or cv.smallest_enough() is not None or cv.averaged.rows.size < FEW_ROWS:
         return ()
     if cv.sizes.effective_rows[size] >= FEW_EFFECTIVE_ROWS:
         return ()

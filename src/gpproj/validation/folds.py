@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -18,9 +18,13 @@ from gpproj.linalg import Host, is_numpy, to_host
 from gpproj.prediction import ExpectedTargets, Predictive, expected_targets
 from gpproj.reference import Reference, run_where
 from gpproj.search import SearchPath
+from gpproj.validation.fitted import fitted_scores
 from gpproj.validation.scores import Scores, joined
 
 Rows = NDArray[np.intp]
+
+PLAIN_MODELS = r"gpproj\.validation\.fitted|sklearn\.linear_model\."
+"""Modules whose warnings are about plain models, as a pattern."""
 
 
 class Fold(NamedTuple):
@@ -42,6 +46,8 @@ class FoldResult(NamedTuple):
     """Predictions of the submodels along the path, where some are not the best ones."""
     chosen: int | None = None
     """The size that a validation inside the fold suggests."""
+    compared: Mapping[str, Scores] = {}
+    """Predictions of plain models on the inputs of the best submodels, by their names."""
 
 
 Work: TypeAlias = Callable[[Fold], FoldResult]
@@ -135,6 +141,7 @@ def validate_folds(
     progress: bool,
     choose_size: Any = None,
     checkpoint: Callable[[Work], Work] | None = None,
+    compare: Sequence[str] = (),
 ) -> list[FoldResult]:
     """Refit the reference of a path in every fold, and repeat or reproject the path.
 
@@ -151,29 +158,36 @@ def validate_folds(
         From a fold's reference and path to a size: the validation inside the fold.
     checkpoint : callable, optional
         From the work on a fold to work that also writes its result.
+    compare : sequence of str
+        Plain models that are fitted to the inputs of the best submodels.
     """
     reference = path.reference
     kind, y = reference.training.kind, to_host(reference.training.y)
     for fold in folds:
         if (lack := kind.lacks(y[fold.train])) is not None:
             raise ValueError(f"the training rows of fold {fold.number} have {lack}")
-    work: Work = partial(_in_fold, path, inside, choose_size)
+    work: Work = partial(_in_fold, path, inside, choose_size, compare)
     if checkpoint is not None:
         work = checkpoint(work)
     with warnings.catch_warnings():
         # An input that varies in all rows may be constant in some: nothing the user can act on.
         # Said here and not in the workers, since threads share their filters.
         warnings.filterwarnings("ignore", ".*constant in X.*", UserWarning)
+        if compare:  # nor of what plain models have not converged to
+            warnings.filterwarnings("ignore", module=PLAIN_MODELS)
         title = "validation" if progress else None
         if checkpoint is not None:  # side by side all folds would finish at the end
             return run(work, folds, n_jobs, title, long=is_numpy(reference.training.X))
         return run_where(reference, work, folds, n_jobs, title, path.clusters)
 
 
-def _in_fold(path: SearchPath, inside: bool, choose_size: Any, fold: Fold) -> FoldResult:
+def _in_fold(
+    path: SearchPath, inside: bool, choose_size: Any, compare: Sequence[str], fold: Fold
+) -> FoldResult:
     """Refit the reference and its path on the training rows, and predict the test rows."""
     training = path.reference.training
-    reference = path.reference.refit(*raw_rows(training, fold.train))
+    own = raw_rows(training, fold.train)
+    reference = path.reference.refit(*own)
     path = path.repeat_nearby(reference) if inside else path.reproject(reference)
     chosen = None if choose_size is None else choose_size(reference, path)
     sizes = range(len(path))
@@ -191,7 +205,8 @@ def _in_fold(path: SearchPath, inside: bool, choose_size: Any, fold: Fold) -> Fo
     if better:
         lines[1 + np.array(better)] = 1 + len(path) + np.arange(len(better))
         along = every.models(lines)
-    return FoldResult(scores, path.order, along, chosen)
+    compared = fitted_scores(compare, reference, path, own, new, scores)
+    return FoldResult(scores, path.order, along, chosen, compared)
 
 
 def nested_scores(results: Sequence[FoldResult]) -> Scores | None:
@@ -199,6 +214,17 @@ def nested_scores(results: Sequence[FoldResult]) -> Scores | None:
     if all(one.along is None for one in results):
         return None
     return joined([one.along or one.scores for one in results])
+
+
+def compared_scores(results: Sequence[FoldResult], scores: Scores) -> dict[str, Scores]:
+    """Return the predictions of plain models in all folds, in the rows of those of submodels."""
+    every = {
+        name: joined([result.compared[name] for result in results]) for name in results[0].compared
+    }
+    return {
+        name: Scores(scores.rows, scores.fold, scores.y, one.mean, one.log_density)
+        for name, one in every.items()
+    }
 
 
 def predictions(

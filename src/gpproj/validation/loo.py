@@ -86,9 +86,7 @@ def validate_loo(
             )
             bad = bad[:0]
     good = np.setdiff1d(rows, bad, assume_unique=True)
-    with one_blas_thread():
-        predictions = predictor.predict(good, n_jobs, progress)
-    scores, along = _best_and_nested(path, _scores(reference, good, predictions))
+    scores, along = _predicted(path, predictor, good, n_jobs, progress)
     if bad.size:
         folds = leave_one_out_folds(reference.training.n, bad)
         refits = validate_folds(path, folds, False, n_jobs, progress)
@@ -96,6 +94,34 @@ def validate_loo(
         if along is not None:
             along = _with_refits(along, [one.along or one.scores for one in refits])
     return LooResult(scores, along, k_hat, bad)
+
+
+def approximate_loo(
+    path: SearchPath, predictor: LooPredictor, n_jobs: int | None, progress: bool
+) -> tuple[Scores, Scores | None]:
+    """Predict all single rows as well as goes without refits, whatever their weights are worth.
+
+    Parameters
+    ----------
+    path : SearchPath
+    predictor : LooPredictor
+    n_jobs : int or None
+    progress : bool
+
+    Returns
+    -------
+    tuple of Scores
+        Of the best submodels of each size, and of those along the path where some are not the best.
+    """
+    return _predicted(path, predictor, np.arange(path.reference.training.n), n_jobs, progress)
+
+
+def _predicted(
+    path: SearchPath, predictor: LooPredictor, rows: Rows, n_jobs: int | None, progress: bool
+) -> tuple[Scores, Scores | None]:
+    with one_blas_thread():
+        predictions = predictor.predict(rows, n_jobs, progress)
+    return _best_and_nested(path, _scores(path.reference, rows, predictions))
 
 
 def _with_refits(scores: Scores, refits: list[Scores]) -> Scores:

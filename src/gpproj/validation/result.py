@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +24,6 @@ from gpproj.validation.doubts import (
     overpromising,
     uneven_folds,
 )
-from gpproj.validation.optimism import corrected_gains
 from gpproj.validation.scores import STATISTICS, Scores, Statistic, elpd, statistics_table
 from gpproj.validation.sizes import USUAL_MARGIN, Margin, Sizes, assess
 
@@ -62,10 +60,20 @@ class Validation:
     which `scores` are of."""
     margin: Margin = USUAL_MARGIN
     """The largest loss that would not matter; `with_margin` changes it."""
+    compared: Mapping[str, Scores] = field(default_factory=dict)
+    """Predictions of plain models fitted to the inputs of the best submodels, by their names; their
+    first line is the reference too. `comparison` has them in a table."""
 
     def along_path(self) -> Validation:
-        """Return the validation of the nested submodels, `path[k]` in place of `path.best(k)`."""
-        return replace(self, path=self.path.nested, scores=self.along or self.scores, along=None)
+        """Return the validation of the nested submodels, `path[k]` in place of `path.best(k)`.
+
+        Plain models were fitted to the inputs of the best submodels: where these are others,
+        nothing is left of the comparison.
+        """
+        nested = replace(self, path=self.path.nested, along=None)
+        if self.along is None:
+            return nested
+        return replace(nested, scores=self.along, compared={})
 
     def with_margin(self, value: float, unit: str = "gain") -> Validation:
         """Return the same validation with another largest loss that would not matter.
@@ -87,8 +95,8 @@ class Validation:
         `check()` has found, then the search and its path.
         """
         own = (*self.better_submodel, *self.reference.check().problems)
-        own += (*overfitting(self, self._elpd), *overpromising(self))
-        return (*own, *uneven_folds(self), *few_rows(self), *self.path.problems)
+        own += overfitting(self, self._elpd) or overpromising(self)
+        return (*own, *uneven_folds(self), *self.path.problems)
 
     @property
     def better_submodel(self) -> tuple[str, ...]:
@@ -100,7 +108,8 @@ class Validation:
         sentence, inputs = self.verdict()
         sentences = [f"Look first: {problem}." for problem in self.better_submodel]
         sentences.append(f"{sentence}: {', '.join(inputs)}." if inputs else f"{sentence}.")
-        doubts = (*overpromising(self), *uneven_folds(self), *few_rows(self))
+        worse = overfitting(self, self._elpd)
+        doubts = (*(() if worse else overpromising(self)), *uneven_folds(self), *few_rows(self))
         noted = (*self.reference.check().problems, *doubts, *self.path.problems)
         sentences += [f"Note: {problem}." for problem in noted]
         return " ".join(sentences)
@@ -192,33 +201,58 @@ class Validation:
         own = {name: column[0] for name, column in columns.items() if "_diff" not in name}
         return pd.Series(own, name="reference")
 
-    def corrected(self) -> pd.DataFrame:
-        """Return the elpd less what choosing among many inputs explains; a heuristic.
+    def comparison(
+        self,
+        stats: str | Sequence[str] | None = None,
+        to: Literal["reference", "submodel"] = "reference",
+    ) -> pd.DataFrame:
+        """Return what plain models reach on the same inputs, beside the submodels of each size.
 
-        Only for `search="once"`. It takes the inputs for chosen by elpd, while they were chosen by
-        their divergence from the reference, which overfits less: the correction may be too large.
+        Needs `validate(..., compare=["process", "linear"])`: every fold fits them from scratch to
+        the inputs of its own best submodels, and predicts the same rows. Without inputs both are a
+        constant.
+
+        Parameters
+        ----------
+        stats : str or sequence of str, optional
+            As for `summary`.
+        to : {"reference", "submodel"}
+            What differences are taken to: the reference, or the submodel of the same size. A
+            positive `elpd_diff` to the submodel says that the plain model predicts better.
 
         Returns
         -------
         DataFrame
-            Indexed by size: elpd, corrected_elpd and its difference to the reference's.
+            One row for each size and model: `size`; `model`, "submodel", "process" or "linear";
+            and for each statistic its value, `_se`, the standard error, `_diff`, the difference,
+            and `_diff_se`, the standard error of that difference.
         """
         import pandas as pd
 
-        if self.search != "once":
-            raise ValueError('the correction is for search="once"; the search was validated too')
-        value = self._elpd.value
-        corrected = value[1] + np.append(0.0, np.cumsum(self._corrected_gains))
-        return pd.DataFrame(
-            {
-                "elpd": value[1:],
-                "corrected_elpd": corrected,
-                "corrected_elpd_diff": corrected - value[0],
-            },
-            index=pd.RangeIndex(len(self.path), name="size"),
-        )
+        if not self.compared:
+            raise ValueError(
+                'nothing was compared: validate with compare=["process", "linear"]; along_path '
+                "keeps it only where the best submodels are the nested ones"
+            )
+        if to not in ("reference", "submodel"):
+            raise ValueError(f'to must be "reference" or "submodel", got {to!r}')
+        models = {"submodel": self.averaged}
+        models |= {name: scores.averaged() for name, scores in self.compared.items()}
+        tables = []
+        for size in range(len(self.path)):
+            lines = [(one, 1 + size) for one in models.values()]
+            lines.insert(0, (self.averaged, 0) if to == "reference" else lines[0])
+            scores = Scores(
+                *self.averaged[:3],
+                np.stack([one.mean[line] for one, line in lines]),
+                np.stack([one.log_density[line] for one, line in lines]),
+            )
+            columns = self._columns(scores, stats)
+            own = {name: column[1:] for name, column in columns.items()}
+            tables.append(pd.DataFrame({"size": size, "model": list(models), **own}))
+        return pd.concat(tables, ignore_index=True)
 
-    def suggest_size(self, rule: Rule = "margin", *, corrected: bool = False) -> int | None:
+    def suggest_size(self, rule: Rule = "margin") -> int | None:
         """Return the smallest size that is enough.
 
         Parameters
@@ -228,15 +262,13 @@ class Validation:
             margin, 5 % of what the reference gains over the null model unless `with_margin` says
             otherwise, and 0 where no such gain is shown. "se": the elpd is within one standard
             error (of the difference) of the reference's. "elpd": it is within 4 of it.
-        corrected : bool
-            Of the other two rules, use the corrected elpd, see `corrected`.
 
         Returns
         -------
         int or None
             None, with a warning, if no size is enough.
         """
-        size = self.smallest_enough(rule, corrected=corrected)
+        size = self.smallest_enough(rule)
         if size is None:
             warnings.warn(
                 f"no submodel of up to {len(self.path) - 1} inputs is shown to be enough: the "
@@ -247,17 +279,13 @@ class Validation:
             )
         return size
 
-    def smallest_enough(self, rule: Rule = "margin", *, corrected: bool = False) -> int | None:
+    def smallest_enough(self, rule: Rule = "margin") -> int | None:
         """Return what `suggest_size` does, without a warning."""
         if rule not in ("margin", "se", "elpd"):
             raise ValueError(f'rule must be "margin", "se" or "elpd", got {rule!r}')
         if rule == "margin":
-            if corrected:
-                raise ValueError('corrected is for rule="se" and rule="elpd"')
             return self.sizes.smallest
         lost = -self._elpd.difference[1:]
-        if corrected:
-            lost = -self.corrected()["corrected_elpd_diff"].to_numpy()
         allowed = self._elpd.difference_se[1:] if rule == "se" else SMALL_LOSS
         enough = np.flatnonzero(lost <= allowed)
         return int(enough[0]) if enough.size else None
@@ -361,17 +389,6 @@ class Validation:
     @cached_property
     def _elpd(self) -> Statistic:
         return elpd(self.averaged, self._n)
-
-    @property
-    def _corrected_gains(self) -> Host:
-        density, n = self.averaged.log_density[1:], self._n
-        gains = np.diff(density, axis=0)
-        m = density.shape[1]
-        errors = n * np.std(gains, axis=1, ddof=1) / np.sqrt(m)
-        tried = Counter(one.step for one in self.path.candidate_records)
-        # An order that was given has no record of candidates: it was not chosen.
-        candidates = np.array([tried.get(step, 1) for step in range(1, len(gains) + 1)])
-        return corrected_gains(n * gains.mean(axis=1), errors, candidates)
 
     def _agreement(self) -> list[float]:
         return [

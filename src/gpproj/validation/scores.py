@@ -33,16 +33,47 @@ class Scores(NamedTuple):
     divergence: Host | None = None
     """Divergences from the predictions of the reference to those of each model: what it loses in
     log density if the reference is right, `(1 + sizes, m)`. None where they were not computed."""
+    approximate: Host | None = None
+    """Log predictive densities of all n observations, of which those in `rows` are a random choice,
+    by a cheaper and less exact method, `(1 + sizes, n)`. None where there are none."""
+
+    @property
+    def density(self) -> Host:
+        """Log predictive densities for means over the rows, `(1 + sizes, m)` or `(1 + sizes, n)`.
+
+        Where all rows were predicted approximately, with a_i, and the m of a random choice S exactly
+        as well, with b_i = a_i + e_i, these are the n values
+
+            a_i + e + (n / m) (e_i - e) [i in S],   e = mean of e_i over S,
+
+        whose mean is the difference estimator mean(a) + e (Magnusson et al., 2020), and whose
+        variance divided by n is var(a) / n + var(e) / m + 2 cov(a, e) / n, the square of its error.
+        """
+        if self.approximate is None:
+            return self.log_density
+        n, m = self.approximate.shape[1], self.rows.size
+        error = self.log_density - self.approximate[:, self.rows]
+        mean = error.mean(axis=1, keepdims=True)
+        found: Host = self.approximate + mean
+        found[:, self.rows] += (n / m) * (error - mean)
+        return found
 
     def take(self, columns: NDArray[np.intp]) -> Scores:
         """Return some of the predictions."""
-        return Scores._make(None if field is None else field[..., columns] for field in self)
+        own = self._replace(approximate=None)
+        taken = Scores._make(None if field is None else field[..., columns] for field in own)
+        return taken._replace(approximate=self.approximate)
 
     def models(self, lines: NDArray[np.intp]) -> Scores:
         """Return the predictions of some of the models, the reference first."""
-        divergence = None if self.divergence is None else self.divergence[lines]
+        divergence, approximate = (
+            None if table is None else table[lines] for table in (self.divergence, self.approximate)
+        )
         return self._replace(
-            mean=self.mean[lines], log_density=self.log_density[lines], divergence=divergence
+            mean=self.mean[lines],
+            log_density=self.log_density[lines],
+            divergence=divergence,
+            approximate=approximate,
         )
 
     def averaged(self) -> Scores:
@@ -58,12 +89,19 @@ class Scores(NamedTuple):
 
         divergence = None if self.divergence is None else average(self.divergence)
         means, densities = average(self.mean), average(self.log_density)
-        return Scores(rows, self.fold[first], self.y[first], means, densities, divergence)
+        return self._replace(
+            rows=rows,
+            fold=self.fold[first],
+            y=self.y[first],
+            mean=means,
+            log_density=densities,
+            divergence=divergence,
+        )
 
 
 def joined(parts: list[Scores]) -> Scores:
     """Return the predictions of several folds together."""
-    rows, fold, y, mean, density, divergences = zip(*parts, strict=True)
+    rows, fold, y, mean, density, divergences, _ = zip(*parts, strict=True)
     known = [one for one in divergences if one is not None]
     fields = [rows, fold, y, mean, density, *([known] if len(known) == len(parts) else [])]
     return Scores(*(np.concatenate(field, axis=-1) for field in fields))
@@ -84,12 +122,12 @@ class Statistic(NamedTuple):
 
 def elpd(scores: Scores, n: int) -> Statistic:
     """Sum of log predictive densities of n observations, of which some were predicted."""
-    return _mean_of(scores.log_density, n)
+    return _mean_of(scores.density, n)
 
 
 def mlpd(scores: Scores, n: int) -> Statistic:
     """Mean log predictive density."""
-    return _mean_of(scores.log_density, 1)
+    return _mean_of(scores.density, 1)
 
 
 def rmse(scores: Scores, n: int) -> Statistic:
@@ -151,7 +189,7 @@ def auc(scores: Scores, n: int) -> Statistic:
 
 def class_deviance(scores: Scores, n: int) -> Statistic:
     """Mean of minus two log probabilities of the classes seen."""
-    return _mean_of(-2.0 * scores.log_density, 1)
+    return _mean_of(-2.0 * scores.density, 1)
 
 
 def count_deviance(scores: Scores, n: int) -> Statistic:

@@ -167,7 +167,7 @@ def assess(scores: Scores, n: int, kind: TargetKind, margin: Margin) -> Sizes:
     kind : TargetKind
     margin : Margin
     """
-    density, divergence = scores.log_density, scores.divergence
+    density, divergence = scores.density, scores.divergence
     loss = density[0] - density[1:]
     gain = loss[0]
     share, shift = _share_and_shift(margin, n)

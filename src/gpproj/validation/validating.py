@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,20 +17,24 @@ from gpproj.projection import CriterionName, Learn, ProcessProjector
 from gpproj.reference import GaussianProcessReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
 from gpproj.validation.checkpoint import FoldCheckpoint, fingerprint
+from gpproj.validation.fitted import check_compare
 from gpproj.validation.folds import (
     Fold,
+    compared_scores,
     folds_of,
     leave_one_out_folds,
     nested_scores,
     validate_folds,
 )
 from gpproj.validation.linear_loo import LinearPredictor
-from gpproj.validation.loo import LooPredictor, validate_loo
+from gpproj.validation.loo import LooPredictor, approximate_loo, validate_loo
 from gpproj.validation.process_loo import ProcessPredictor
 from gpproj.validation.result import Search, Validation
-from gpproj.validation.scores import joined
+from gpproj.validation.scores import Scores, joined
 
 Method = Literal["loo", "kfold"]
+
+_REFITTED = 'is for method="loo" with search="once": everything else is refitted'
 
 
 def validate(
@@ -47,6 +52,7 @@ def validate(
     hyperparameters: Literal["updated", "held"] = "updated",
     refit: bool = True,
     nested: bool = False,
+    compare: str | Iterable[str] | None = (),
     n_jobs: int | None = 1,
     random_state: int | None = None,
     progress: bool = True,
@@ -61,9 +67,11 @@ def validate(
         A search of this reference, whatever its settings: folds repeat it with the same ones. A
         forward search with the default settings when left out.
     method : {"loo", "kfold"}, optional
-        Leave out one row at a time, or one fold. When left out: leave-one-out if the reference has
-        at least 25 posterior draws, as one of `gpproj.sample`; K-fold of fits, of linear references
-        that can be refitted, and of references whose rows have groups.
+        Leave out one row at a time, or one fold. Leave-one-out is fast for Gaussian processes and
+        linear models; any other reference is refitted without each row. When left out:
+        leave-one-out if the reference has at least 25 posterior draws, as one of `gpproj.sample`;
+        K-fold of fits, of linear references that can be refitted, of references whose rows have
+        groups, and wherever there is something to `compare`.
     folds : int, splitter or iterable of (train, test)
         For K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
         classes have about the same share of each class, those of counts about the same share of
@@ -81,7 +89,9 @@ def validate(
         Labels of groups of rows that stay together in folds; those that the reference has when
         left out, see `Reference.with_row_groups`, which `nested` needs.
     points : int, optional
-        For leave-one-out: predict a random choice of that many rows only.
+        For leave-one-out: predict a random choice of that many rows only. Where all rows can be
+        predicted cheaply besides, without refits and by the order of the path, the elpd is that of
+        all rows, corrected by what the chosen ones are off (the difference estimator).
     hyperparameters : {"updated", "held"}
         For leave-one-out: move the hyperparameters of submodels, and of a reference with a single
         vector of them, by one Newton step for every row, or hold them. Held, they have seen the
@@ -92,6 +102,10 @@ def validate(
     nested : bool
         For K-fold with the search inside: also choose a size in every fold by a validation of its
         training rows alone, see `Validation.nested_summary`.
+    compare : {"process", "linear"} or a list of them, optional
+        Plain models that every fold fits from scratch to the inputs of its best submodels, see
+        `Validation.comparison`: a Gaussian process, by `gpproj.fit` with one draw, and a linear
+        regression. Needs the folds of K-fold, or of leave-one-out with `search="inside"`.
     n_jobs : int or None
         Folds (or rows) at a time; -1 for all cores. The answer does not depend on it. On a device
         as many folds go side by side as it has room for, unless there is a checkpoint.
@@ -127,7 +141,15 @@ def validate(
     ('x2', 'x0')
     """
     check_jobs(n_jobs)
+    plain = check_compare(compare)
+    if method is None and plain:
+        method = "kfold"
     plan = _plan(reference, method, search, points, hyperparameters, nested, random_state)
+    if plain and (plan.method, plan.search) == ("loo", "once"):
+        raise ValueError(
+            'compare: plain models are fitted in folds, which method="loo" with search="once" does '
+            'not need; use method="kfold", or search="inside"'
+        )
     if nested and row_groups is not None:
         raise ValueError(
             "row_groups: validations inside folds know the groups of the reference alone; give "
@@ -143,27 +165,27 @@ def validate(
         raise ValueError(
             f"{' and '.join(settings)}: for a search that has yet to be done; the path has its own"
         )
-    if plan.method == "loo" and plan.search == "once":
-        loo = validate_loo(
-            path,
-            _loo_predictor(path, hyperparameters == "held"),
-            plan.points,
-            refit,
-            n_jobs,
-            progress,
-        )
-        refitted = tuple(loo.refitted.tolist())
-        orders, k_hat = (path.order,), loo.k_hat
+    held, n = hyperparameters == "held", reference.training.n
+    exact = _loo_predictor(path, held) if plan.method == "loo" and plan.search == "once" else None
+    if exact is not None:
+        loo = validate_loo(path, exact, plan.points, refit, n_jobs, progress)
+        refitted, orders = tuple(loo.refitted.tolist()), (path.order,)
         cv = Validation(
-            reference, path, "loo", "once", loo.scores, orders, k_hat, refitted, along=loo.along
+            reference, path, "loo", "once", loo.scores, orders, loo.k_hat, refitted, along=loo.along
         )
     else:
+        if held:
+            raise ValueError(f'hyperparameters="held" {reference.loo_obstacle or _REFITTED}')
         if plan.method == "loo":
-            pairs = leave_one_out_folds(reference.training.n, plan.points)
+            pairs = leave_one_out_folds(n, plan.points)
         else:
             pairs = folds_of(reference, folds, row_groups, random_state)
         inner = _InnerValidation(folds, random_state) if nested else None
-        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, checkpoint)
+        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, checkpoint, plain)
+    if plan.points.size < n and plan.method == "loo" and not held:
+        cheap = _loo_predictor(path, held=plan.search == "once")
+        if cheap is not None:
+            cv = _with_approximations(cv, *approximate_loo(path, cheap, n_jobs, progress))
     said = reference.check().problems  # by the function that made it, or by the answer
     for problem in (one for one in cv.problems if one not in said):
         warnings.warn(problem, UserWarning, stacklevel=2)
@@ -179,13 +201,27 @@ class _Plan:
     points: NDArray[np.intp]
 
 
-def _loo_predictor(path: SearchPath, held: bool) -> LooPredictor:
+def _loo_predictor(path: SearchPath, held: bool) -> LooPredictor | None:
+    """Return what leaves single rows out without refits; None where nothing does."""
     reference, projector = path.reference, path.projector
     if isinstance(reference, LinearReference):
         return LinearPredictor(reference, path)
-    if isinstance(reference, GaussianProcessReference) and isinstance(projector, ProcessProjector):
-        return ProcessPredictor(reference, projector, path, held)
-    raise ValueError(f'method="loo" {reference.loo_obstacle}; use "kfold"')
+    if reference.loo_obstacle is not None or not isinstance(projector, ProcessProjector):
+        return None
+    assert isinstance(reference, GaussianProcessReference)  # the others have an obstacle
+    return ProcessPredictor(reference, projector, path, held)
+
+
+def _with_approximations(cv: Validation, scores: Scores, along: Scores | None) -> Validation:
+    """Return a validation of some rows with what is known approximately of all of them."""
+
+    def extended(exact: Scores, approximate: Scores) -> Scores:
+        return exact._replace(divergence=None, approximate=approximate.log_density)
+
+    nested = None
+    if cv.along is not None or along is not None:
+        nested = extended(cv.along or cv.scores, along or scores)
+    return replace(cv, scores=extended(cv.scores, scores), along=nested)
 
 
 def _by_folds(
@@ -196,21 +232,24 @@ def _by_folds(
     progress: bool,
     inner: _InnerValidation | None = None,
     checkpoint: str | Path | None = None,
+    compare: tuple[str, ...] = (),
 ) -> Validation:
     inside, written = plan.search == "inside", None
     if checkpoint is not None:
-        settings = fingerprint(path, inside, None if inner is None else repr(inner))
+        settings = fingerprint(path, inside, None if inner is None else repr(inner), compare)
         written = partial(FoldCheckpoint, Path(checkpoint), settings)
-    results = validate_folds(path, folds, inside, n_jobs, progress, inner, written)
+    results = validate_folds(path, folds, inside, n_jobs, progress, inner, written, compare)
+    scores = joined([result.scores for result in results])
     return Validation(
         path.reference,
         path,
         plan.method,
         plan.search,
-        joined([result.scores for result in results]),
+        scores,
         tuple(result.order for result in results),
         chosen=() if inner is None else tuple(result.chosen for result in results),
         along=nested_scores(results),
+        compared=compared_scores(results, scores),
     )
 
 
@@ -224,8 +263,6 @@ def _plan(
     random_state: int | None,
 ) -> _Plan:
     """Check the arguments, and fill in what was left out."""
-    if method == "loo" and search != "inside" and reference.loo_obstacle is not None:
-        raise ValueError(f'method="loo" {reference.loo_obstacle}; use "kfold"')
     if method == "loo" and reference.training.row_groups is not None:
         raise ValueError(
             'method="loo" leaves out single rows, and those of this reference have groups that '

@@ -1,4 +1,4 @@
-"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v6`.
+"""Writes the sample of a format, which later versions of gpproj have to read: `python make.py v7`.
 
 Run it once, when the format of folders goes up, and commit what it writes. A sample stays for as
 long as its format is read.
@@ -34,6 +34,7 @@ def figures(thing):
         return {
             "summary": numbers(thing.summary()),
             "along": numbers(thing.along_path().summary()),
+            "comparison": numbers(thing.comparison()),
             "answer": [thing.answer()],
             "path": figures(thing.path),
         }
@@ -132,7 +133,9 @@ def exchanged(rng):
     kernel = Constant() + SquaredExponential(4.0, [4.0, 4.0, 8.0, 8.0])
     ref = gpproj.condition(X, y, kernel, Gaussian(0.01), standardize=True)
     path = gpproj.forward_search(ref, 2, progress=False)
-    return gpproj.validate(ref, path, folds=2, random_state=0, progress=False)
+    return gpproj.validate(
+        ref, path, folds=2, compare=["process", "linear"], random_state=0, progress=False
+    )
 
 
 def main(version):

@@ -1,0 +1,211 @@
+"""How near the estimated share of useless inputs comes to the true one, where this is known.
+
+    python experiments/false-selections/false_selections.py run --seeds 20
+    python experiments/false-selections/false_selections.py run correlated steps --first 100
+    python experiments/false-selections/false_selections.py table
+
+Of every simulated data set a reference is fitted and searched with the defaults, which gives the
+true share of useless inputs among the first ones; and `gpproj.false_selections` estimates it. Data
+sets are kept in `finished`, and those that are there are not done again. `false_selections.csv` has
+the means over them with their standard errors: `estimated`, `true`, and `among_copies`, the true
+share among the first inputs where copies compete, which is what is estimated without bias.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import joblib
+import numpy as np
+import pandas as pd
+
+import gpproj
+from gpproj.validation import copies
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
+import families
+
+RESULTS = HERE / "false_selections.csv"
+FINISHED = HERE / "finished"
+REPEATS = 3
+
+
+def effects(Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return targets of a strong, a curved and a weak effect."""
+    return Z[:, 0] + np.sin(1.5 * Z[:, 1]) + 0.4 * Z[:, 2] + rng.normal(size=len(Z))
+
+
+def related(rng: np.random.Generator, n: int, d: int, by: float) -> np.ndarray:
+    """Return normal inputs, every two of them correlated by the same number."""
+    return np.sqrt(by) * rng.normal(size=(n, 1)) + np.sqrt(1.0 - by) * rng.normal(size=(n, d))
+
+
+def independent(rng: np.random.Generator, n: int, d: int) -> families.Data:
+    """Three of the inputs matter."""
+    X = rng.normal(size=(n, d))
+    return X, effects(X, rng), [0, 1, 2]
+
+
+def correlated(rng: np.random.Generator, n: int, d: int) -> families.Data:
+    """The same, with all inputs correlated by 0.8."""
+    X = related(rng, n, d, 0.8)
+    return X, effects(X, rng), [0, 1, 2]
+
+
+def many(rng: np.random.Generator, n: int, d: int) -> families.Data:
+    """Five of many inputs matter."""
+    X = rng.normal(size=(n, d))
+    return X, X[:, :5] @ [1.0, 0.8, 0.6, 0.5, 0.4] + 0.7 * rng.normal(size=n), [*range(5)]
+
+
+def discrete(rng: np.random.Generator, n: int, d: int) -> families.Data:
+    """Correlated inputs, some with two values and some with four; three matter."""
+    X = related(rng, n, d, 0.6)
+    X[:, ::3] = X[:, ::3] > 0.3
+    X[:, 1::3] = np.digitize(X[:, 1::3], [-1.0, 0.0, 1.0])
+    return X, X[:, :3] @ [1.5, 0.8, 0.5] + rng.normal(size=n), [0, 1, 2]
+
+
+def classes(rng: np.random.Generator, n: int, d: int) -> families.Data:
+    """Two classes, by three of the inputs."""
+    X = related(rng, n, d, 0.5)
+    return X, (effects(2.0 * X, rng) > 0.0).astype(float), [0, 1, 2]
+
+
+class Design(NamedTuple):
+    """What is simulated, how much of it, and how it is modelled."""
+
+    data: Callable[[np.random.Generator, int, int], families.Data]
+    n: int = 100
+    d: int = 10
+    most: int = 6
+    likelihood: str = "gaussian"
+    copies: str = "knockoffs"
+
+
+DESIGNS = {
+    "nothing": Design(families.nothing),
+    "independent": Design(independent),
+    "correlated": Design(correlated),
+    "correlated, permuted": Design(correlated, copies="permuted"),
+    "many": Design(many, d=30, most=10),
+    "few rows": Design(many, n=40, d=30, most=10),
+    "discrete": Design(discrete),
+    "classes": Design(classes, n=150, likelihood="bernoulli"),
+    "stand_ins": Design(families.stand_ins),
+    "interaction": Design(families.interaction),
+    "steps": Design(families.steps),
+    "persons": Design(families.persons),
+    "replicates": Design(families.replicates),
+}
+
+
+def measure(name: str, seed: int) -> pd.DataFrame:
+    """Return the estimated and the true shares of one data set."""
+    design = DESIGNS[name]
+    X, y, useful = design.data(np.random.default_rng([seed, 84]), design.n, design.d)
+    useless = ~np.isin(np.arange(design.d), useful)
+    size = np.arange(1, design.most + 1)
+    ref = gpproj.fit(X, y, design.likelihood, check=False)
+    path = gpproj.forward_search(ref, design.most, progress=False)
+    # Which inputs have entered beside their copies is not among the results.
+    seen: list[np.ndarray] = []
+
+    def noted(entered: list[tuple[str, bool]]) -> np.ndarray:
+        order = [ref.feature_names.index(one) for one, is_copy in entered if not is_copy]
+        if len(order) >= design.most:
+            seen.append(np.cumsum(useless[order[: design.most]]) / size)
+        return counted(entered)
+
+    counted, copies.useless_counts = copies.useless_counts, noted
+    try:
+        found = gpproj.false_selections(
+            ref,
+            design.most,
+            copies=design.copies,
+            repeats=REPEATS,
+            random_state=seed,
+            progress=False,
+        )
+    finally:
+        copies.useless_counts = counted
+    return found.reset_index().assign(
+        design=name,
+        seed=seed,
+        true=np.cumsum(useless[list(path.positions)]) / size,
+        among_copies=np.mean(seen, axis=0),
+    )
+
+
+def file_of(name: str, seed: int) -> Path:
+    """Return where the shares of a data set are kept."""
+    return FINISHED / f"{name}_{seed}.csv"
+
+
+def quiet(name: str, seed: int) -> str:
+    """Measure a data set without its warnings, and keep it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = measure(name, seed)
+    FINISHED.mkdir(exist_ok=True)
+    found.to_csv(file_of(name, seed), index=False)
+    return f"{name} {seed}"
+
+
+def run(names: list[str], seeds: list[int], jobs: int) -> None:
+    """Measure the data sets that are missing, and write the means of all."""
+    wanted = [(name, seed) for seed in seeds for name in names or DESIGNS]
+    parallel = joblib.Parallel(jobs, return_as="generator_unordered")
+    for said in parallel(
+        joblib.delayed(quiet)(*one) for one in wanted if not file_of(*one).exists()
+    ):
+        print(said, flush=True)
+    write(seeds)
+
+
+def write(seeds: list[int]) -> None:
+    """Write means over the data sets, with standard errors."""
+    there = [file_of(name, seed) for name in DESIGNS for seed in seeds]
+    every = pd.concat(pd.read_csv(file) for file in there if file.exists())
+    every["excess"] = every["useless"] / every["size"] - every["true"]
+    every["estimated"] = every["share"]
+    groups = every.groupby(["design", "size"], sort=False)
+    shown = ["estimated", "among_copies", "true", "excess"]
+    table = groups[shown].mean().join(groups[shown].sem().add_suffix("_se"))
+    table.insert(0, "data_sets", groups.size())
+    table.to_csv(RESULTS, float_format="%.4f")
+
+
+def table() -> pd.DataFrame:
+    """Return the means at a few sizes."""
+    found = pd.read_csv(RESULTS)
+    return found[found["size"].isin([1, 2, 3, 4, 5, 6, 8, 10])]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    running.add_argument("designs", nargs="*", choices=[*DESIGNS, []])
+    running.add_argument("--first", type=int, default=0)
+    running.add_argument("--seeds", type=int, default=20)
+    running.add_argument("--jobs", type=int, default=1)
+    commands.add_parser("table")
+    options = parser.parse_args()
+    if options.command == "run":
+        seeds = [*range(options.first, options.first + options.seeds)]
+        run(options.designs, seeds, options.jobs)
+    else:
+        print(table().to_string(index=False))
