@@ -322,27 +322,22 @@ def test_clusters_in_one_batch_are_those_of_numpy(clusters, learn, inputs):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What clusters are compared with, in every batch of them that is solved from now on."""
-    targets, plain = [], ProcessProjector.solve
+    """What clusters are compared with, in every batch of them that is learned from now on."""
+    targets, plain = [], clusters_module._learned
 
     def noted(projector, *rest, **named):
         targets.append(projector.target)
         return plain(projector, *rest, **named)
 
-    monkeypatch.setattr(ProcessProjector, "solve", noted)
+    monkeypatch.setattr(clusters_module, "_learned", noted)
     return targets
-
-
-def of_clusters(asked, reference):
-    """Those of clusters among what was asked: null models are solved for all draws too."""
-    return [one for one in asked if one is not reference.target]
 
 
 @pytest.mark.parametrize("learn", ["loo", "projection"])
 def test_clusters_go_into_one_batch(asked, learn):
     reference = drawn(3)
     gpproj.project(reference, ["a"], learn, clusters="draws")
-    (targets,) = of_clusters(asked, reference)
+    (targets,) = asked
     assert targets.X.shape == (50, 4)  # all have the same inputs
     assert targets.stack.arrays.root.shape == (5, 50, 50)
     assert targets.left_out.stack.arrays.mean.shape == (5, 50)
@@ -353,9 +348,8 @@ def test_what_clusters_are_compared_with_is_kept_for_all_submodels(asked):
     for inputs in (["a"], ["a", "b"], []):
         gpproj.project(reference, inputs, clusters="draws")
     gpproj.project(reference, ["a"], clusters=2)
-    found = of_clusters(asked, reference)
-    assert found[0] is found[1] is found[2]
-    assert [len(one.owner) for one in found] == [5, 5, 5, 2]
+    assert asked[0] is asked[1] is asked[2]
+    assert [len(one.owner) for one in asked] == [5, 5, 5, 2]
 
 
 def test_too_many_clusters_go_into_several_batches(asked, monkeypatch):
@@ -364,8 +358,7 @@ def test_too_many_clusters_go_into_several_batches(asked, monkeypatch):
     asked.clear()
     reference = drawn(3)
     parted = gpproj.project(reference, ["a"], clusters="draws")
-    found = of_clusters(asked, reference)
-    assert [isinstance(one, Target) for one in found] == [False, False, True]
+    assert [isinstance(one, Target) for one in asked] == [False, False, True]
     assert parted.loo_divergence == pytest.approx(whole.loo_divergence, rel=1e-6)
 
 

@@ -94,9 +94,8 @@ def written(report_file):
     """Write a report; return its text and its tree."""
 
     def write(cv, **options):
-        text = report_file(cv, **{"effects": 2, "stand_ins": 0} | options).read_text(
-            encoding="utf-8"
-        )
+        options = {"effects": 2, "stand_ins": 0} | options
+        text = report_file(cv, **options).read_text(encoding="utf-8")
         return text, read_page(text)
 
     return write

@@ -188,7 +188,7 @@ def test_tables_are_copied(show, small_cv):
     button.click()
     page.wait_for_function("document.querySelector('#tables button').textContent === 'Copied'")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("size,input,agreement,best_inputs,elpd,")
+    assert copied.startswith("size,input,agreement,best_inputs,verdict,kept,")
     assert len(copied.strip().splitlines()) == 7
 
 

@@ -337,7 +337,7 @@ def test_mixtures_weigh_clusters_by_their_draws(data, mixed, trusted, clusters):
 
 def test_one_projection_of_all_draws_has_the_noise_of_the_weights(data, mixed, trusted):
     X, y = data
-    path = gpproj.project_path(mixed, ["x0"])
+    path = gpproj.project_path(mixed, ["x0"], clusters=1)
     scores = leave_one_out(mixed, path, hyperparameters="held")
     for i in range(0, N, 4):
         noise = weights_without(X, y, i) @ VALUES[:, -1]

@@ -8,15 +8,15 @@ from scipy.optimize import minimize
 
 import gpproj
 from gpproj.kernels import Constant, SquaredExponential
-from gpproj.priors import Bounds
+from gpproj.priors import Bounds, free_parameters
 from gpproj.projection.loss import Loss
 from gpproj.validation.deletion import PointDeletion
 from gpproj.validation.newton import (
     FLATTEST,
     HALVINGS,
     REACH,
+    STEP,
     backtrack,
-    free_parameters,
     gradients,
     hessians,
     newton_step,
@@ -190,4 +190,4 @@ def test_parameters_that_can_move():
     bounds = Bounds(np.full(6, -5.0), np.full(6, 5.0))
     parameters = np.array([0.0, 5.0, 1.0, 1.0, -5.0, 0.0])
     mask = np.array([True, False, True])
-    assert free_parameters(kernel, mask, parameters, bounds).tolist() == [0, 2, 5]
+    assert free_parameters(kernel, mask, parameters, bounds, STEP).tolist() == [0, 2, 5]

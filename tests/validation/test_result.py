@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 import gpproj
-from gpproj.search.results import CandidateRecord
 from gpproj.validation import Validation
 from gpproj.validation.folds import FoldResult
 from gpproj.validation.loo import LooResult

@@ -19,6 +19,18 @@ memory live on the host, wherever the objective computes.
 """
 
 from gpproj.optimise.lockstep import Objective, advance, begin, minimise
+from gpproj.optimise.memory import Memory, empty_memory, remember
 from gpproj.optimise.state import Outcome, State, concatenate_states
 
-__all__ = ["Objective", "Outcome", "State", "advance", "begin", "concatenate_states", "minimise"]
+__all__ = [
+    "Memory",
+    "Objective",
+    "Outcome",
+    "State",
+    "advance",
+    "begin",
+    "concatenate_states",
+    "empty_memory",
+    "minimise",
+    "remember",
+]

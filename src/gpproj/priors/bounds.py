@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpproj.data import TrainingSet
 from gpproj.kernels import Kernel, ParameterKind, Typical, Unit
@@ -125,3 +126,25 @@ def bounds(kernel: Kernel, units: Scales) -> Bounds:
     """
     own = parameter_units(kernel, units)
     return Bounds(own.logs(lambda kind: kind.limits[0]), own.logs(lambda kind: kind.limits[1]))
+
+
+def free_parameters(
+    kernel: Kernel, mask: NDArray[np.bool_], parameters: Host, bounds: Bounds, step: float
+) -> NDArray[np.intp]:
+    """Return the positions of parameters of active inputs that are not at a bound, `(f,)`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    mask : bool array `(d,)`
+    parameters : array `(p,)`
+        Log parameters of the kernel, then others.
+    bounds : Bounds
+    step : float
+        Steps of finite differences, which stay within the bounds.
+    """
+    owners = [parameter.input for parameter in kernel.parameters(len(mask))]
+    used = np.ones(parameters.size, dtype=bool)
+    used[: len(owners)] = [owner is None or bool(mask[owner]) for owner in owners]
+    inside = (parameters > bounds.lower + 2 * step) & (parameters < bounds.upper - 2 * step)
+    return np.flatnonzero(used & inside)

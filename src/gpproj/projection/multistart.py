@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.linalg import Host
-from gpproj.optimise import State
+from gpproj.optimise import Memory, State
 
 NEAR = 0.5
 """Nats within which two optima are about equally good."""
@@ -68,6 +68,12 @@ class MultiStartFit(NamedTuple):
         values = np.array([lane.value for lane in self.lanes])
         kept = np.sort(np.argsort(values, kind="stable")[: max(count, 1)])
         return self.with_only([self.lanes[place] for place in kept])
+
+    def with_memory(self, memory: Memory) -> MultiStartFit:
+        """Return the fit with lanes that remember the curvature of a similar objective."""
+        return self._replace(
+            lanes=tuple(one._replace(state=one.state.with_memory(memory)) for one in self.lanes)
+        )
 
     def with_only(self, lanes: Sequence[Lane]) -> MultiStartFit:
         """Return the fit with some of its lanes; what the others took is not forgotten."""

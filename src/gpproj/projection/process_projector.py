@@ -26,7 +26,14 @@ from gpproj.projection.solver import Solver
 from gpproj.projection.some_rows import learned_from
 from gpproj.projection.starts import Starts, few_starts, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel
-from gpproj.reference import Clusters, Reference, Target, TargetReference, check_clusters
+from gpproj.reference import (
+    SMOOTHED,
+    Clusters,
+    Reference,
+    Target,
+    TargetReference,
+    check_clusters,
+)
 
 NOTHING = 1e-5
 """Change of the value on all inputs, over the null model's, that counts as none."""
@@ -40,6 +47,8 @@ class ProcessProjector(Solver):
     """Projects a reference that has a target onto Gaussian processes; a `Projector`."""
 
     effort: ClassVar[Effort | None] = None
+    draws: int = 1
+    """How many draws of hyperparameters the reference has."""
 
     @classmethod
     def made_for(cls, reference: TargetReference, options: ProjectionOptions) -> ProcessProjector:
@@ -49,14 +58,21 @@ class ProcessProjector(Solver):
         chosen: Any = learn.prior if isinstance(prior, str) and prior == "auto" else prior
         family = family_of(reference, options.kernel, chosen)
         target, times = learned_from(reference, learn, criterion)
-        return cls(target=target, family=family, learn=learn, criterion=criterion, times=times)
+        return cls(
+            target=target,
+            family=family,
+            learn=learn,
+            criterion=criterion,
+            times=times,
+            draws=reference.count,
+        )
 
     def of(self, reference: Reference) -> Projector:
         """Return the same projector of a reference of other data."""
         own = cast(TargetReference, reference)
         target, times = learned_from(own, self.learn, self.criterion)
         family = family_of(own, self.family.kernel, self.family.prior)
-        return replace(self, target=target, family=family, times=times)
+        return replace(self, target=target, family=family, times=times, draws=own.count)
 
     def at(self, reference: Reference) -> ProcessProjector:
         """Return the same projector of the same reference on another device."""
@@ -325,8 +341,14 @@ class ProcessProjector(Solver):
         return project_clusters(own, self, projection, positions, clusters, n_jobs, problems)
 
     def clusters_of(self, clusters: Clusters) -> Clusters:
-        """Return how many clusters of draws are projected by themselves."""
+        """Return how many clusters of draws are projected by themselves.
+
+        Unless somebody says otherwise, every one of a few draws: a single process cannot follow
+        their mixture, whatever its inputs are. Of many draws all are projected at once.
+        """
         check_clusters(clusters)
+        if clusters is None and 1 < self.draws < SMOOTHED and self.learn.name == "loo":
+            return "draws"
         return clusters
 
     def columns(self, projections: Sequence[Projection], unit: float) -> dict[str, list[float]]:

@@ -22,7 +22,7 @@ from gpproj.projection.conditioning import (
     conditioning_rows,
 )
 from gpproj.projection.objective import Objective
-from gpproj.projection.projections import Divergences, Figures, Projection
+from gpproj.projection.projections import Divergences, Projection
 from gpproj.reference import Cluster, Reference, Targets
 
 
@@ -188,10 +188,10 @@ def submodel_of(
     reference: Reference,
     positions: tuple[int, ...],
     parts: Sequence[tuple[Projection, Part]],
+    lost: Divergences,
     problems: tuple[str, ...] = (),
-    lost: Divergences | None = None,
 ) -> GaussianProcessSubmodel:
-    """Return the mixture of projected clusters; what it lost is their weighted mean.
+    """Return the mixture of projected clusters.
 
     Parameters
     ----------
@@ -199,15 +199,11 @@ def submodel_of(
         Inputs, in the order the user knows them.
     parts : sequence of (Projection, Part)
         One for each cluster of the reference's draws.
+    lost : Divergences
+        What it lost: the weighted mean of what the clusters did.
     problems : tuple of str
         What may be wrong with the submodel.
-    lost : Divergences, optional
-        What it lost. When left out, the projections have their figures.
     """
-    if lost is None:
-        figures = np.array([found.figures for found, _ in parts])
-        weights = np.array([part.weight for _, part in parts])
-        lost = Divergences(Figures(*(weights @ figures).tolist()))
     return GaussianProcessSubmodel(
         inputs=tuple(reference.feature_names[position] for position in positions),
         lost=lost,

@@ -16,7 +16,7 @@ from gpproj.reference.device_targets import (
     can_be_stacked,
     stacked,
 )
-from gpproj.reference.draws import Clusters, Draws, check_clusters
+from gpproj.reference.draws import SMOOTHED, Clusters, Draws, check_clusters
 from gpproj.reference.fitting import fit
 from gpproj.reference.foreign import from_draws, from_moments
 from gpproj.reference.linear import LinearReference, from_linear_draws
@@ -31,6 +31,7 @@ from gpproj.reference.targeted import TargetReference
 from gpproj.reference.values import Values, values_for
 
 __all__ = [
+    "SMOOTHED",
     "Aim",
     "AnyTarget",
     "Cluster",

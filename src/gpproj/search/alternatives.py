@@ -16,19 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpproj.execute import run
-from gpproj.linalg import Host, one_blas_thread, to_host
+from gpproj.execute import partners, same_workers, uses_processes
+from gpproj.linalg import Host, is_numpy, one_blas_thread, to_host
 from gpproj.projection import CandidateFit, Projection, staged
 from gpproj.search.growing import RANKED
 from gpproj.search.results import ROUNDING, Subset
 from gpproj.search.rivals import relevances
-from gpproj.search.space import Members, ProjectionCache, SearchSpace, finish_contenders
+from gpproj.search.space import Members, ProjectionCache, SearchSpace
 from gpproj.search.units import Inputs, Unit, units_of
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def alternatives_of(
     most : int
         Stand-ins of each unit that are learned to the end.
     n_jobs : int or None
-        Units of the set at a time.
+        Workers that share the evaluations.
     inputs : iterable of str, optional
         Names of the units; all when left out.
     """
@@ -97,10 +96,13 @@ def alternatives_of(
     span, known = path.null_error - path.full_error, subset.projection.error
     if span <= ROUNDING * max(abs(path.null_error), abs(path.full_error)):
         span = np.nan
-    with one_blas_thread():
-        around = Surroundings.of(path, subset, span)
+    on_host = is_numpy(path.reference.training.X)
+    elsewhere = uses_processes(n_jobs) or not on_host  # where others than partners share the work
+    crew = partners(n_jobs if on_host else 1)
+    with one_blas_thread(), crew, same_workers(n_jobs):
+        around = Surroundings.of(path, subset, span, n_jobs if elsewhere else 1)
         numbers = [around.space.units.index(unit) for unit in units]
-        every = run(partial(around.stand_ins, most=most), numbers, n_jobs)
+        every = [around.stand_ins(number, most) for number in numbers]
     found: list[Alternative] = []
     for unit, errors in zip(units, every, strict=True):
         adds = (errors[""] - known) / span
@@ -144,14 +146,16 @@ class Surroundings:
     """Inputs of the training rows, `(n, d)`."""
 
     @classmethod
-    def of(cls, path: SearchPath, subset: Subset, span: float) -> Surroundings:
+    def of(
+        cls, path: SearchPath, subset: Subset, span: float, n_jobs: int | None = 1
+    ) -> Surroundings:
         """Return what is around a set of a path."""
         null, best = path.projections[0], subset.projection
         projector = staged(path.projector, path.reference)
         if best.error < null.error:
             # Any two submodels put the errors of few rows on the scale of those of all rows.
             projector = projector.between(null, best)
-        space = SearchSpace(projector, path.always, known_units(path))
+        space = SearchSpace(projector, path.always, known_units(path), n_jobs)
         sets = [path.nested_subset(size) for size in range(len(path))]
         sets += [one for one in path.better if one is not None]
         known = ProjectionCache()
@@ -194,11 +198,11 @@ class Surroundings:
         going = self._first(begun, GOING * most)
         advanced = space.advance([begun[one] for one in going], FURTHER)
         begun = dict(zip(going, advanced, strict=True))
-        ends: dict[int, Projection] = {}
-        for one in self._first(begun, most):
-            own = smaller | {one}
-            (end,) = finish_contenders(space, {own: begun[one]}, (), (parent,)).values()
-            ends[one] = end if ends else space.projector.refine(end)
+        first = self._first(begun, most)
+        sets = [smaller | {one} for one in first]
+        found = space.finish([begun[one] for one in first], sets, (parent,))
+        ends = dict(zip(first, found, strict=True))
+        ends |= {one: space.projector.refine(ends[one]) for one in first[:1]}
         # The criterion may rise where the objective falls; what stands in need not be used.
         errors = {one: min(parent.error, end.error) for one, end in ends.items()}
         order = sorted(errors, key=errors.__getitem__)

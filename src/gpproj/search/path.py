@@ -175,9 +175,9 @@ class SearchPath:
         --------
         >>> import gpproj
         >>> import numpy as np
-        >>> X = np.random.default_rng(0).standard_normal((40, 3))
+        >>> X, noise = np.split(np.random.default_rng(0).standard_normal((40, 4)), [3], axis=1)
         >>> X[:, 2] = X[:, 0] + 0.01 * X[:, 2]
-        >>> path = gpproj.forward_search(gpproj.fit(X, X[:, 0] + X[:, 1]), 2)
+        >>> path = gpproj.project_path(gpproj.fit(X, X[:, 0] + X[:, 1] + 0.3 * noise[:, 0]), [0, 1])
         >>> table = path.alternatives(2)
         >>> table.loc[table["interchangeable"], ["input", "stand_in"]].values.tolist()
         [['x0', 'x2']]
@@ -234,7 +234,8 @@ class SearchPath:
                 made = self.projector.submodel(
                     self.reference, found, positions, clusters, n_jobs, problems
                 )
-            while known and (len(known) + 1) * self.reference.training.n**2 > KEPT:
+            each = self.reference.training.n**2
+            while known and each * sum(one.clusters for one in (*known.values(), made)) > KEPT:
                 del known[next(iter(known))]
             known[key] = made
         return known[key]

@@ -34,7 +34,7 @@ from gpproj.inference import (
 )
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, DenseCovariance, Host, like, to_host
-from gpproj.priors import Bounds, scales
+from gpproj.priors import Bounds, free_parameters, scales
 from gpproj.reference import GaussianProcessReference, Target
 from gpproj.reference.draws import (
     Draws,
@@ -45,7 +45,7 @@ from gpproj.reference.draws import (
 )
 from gpproj.reference.log_posterior import LogPosterior
 from gpproj.reference.target import target_of
-from gpproj.validation.newton import backtrack, free_parameters, gradients, hessians, newton_step
+from gpproj.validation.newton import STEP, backtrack, gradients, hessians, newton_step
 
 MANY = 24
 """Number of parameters above which the Hessians of single log densities are neglected: evaluations
@@ -189,7 +189,7 @@ class PointDeletion(Deletion):
     def free(self) -> NDArray[np.intp]:
         """Positions of the hyperparameters that can move, `(f,)`."""
         structure = self.reference.structure
-        return free_parameters(structure, self.problem.mask, self.optimum, self._bounds)
+        return free_parameters(structure, self.problem.mask, self.optimum, self._bounds, STEP)
 
     @cached_property
     def _hessian(self) -> Host:

@@ -110,8 +110,8 @@ def uneven_folds(cv: Validation) -> tuple[str, ...]:
         return ()
     return (
         f"folds disagree about the submodel of size {size}: on average a row loses from "
-        f"{mean.min():.2f} to {mean.max():.2f} nats. What it and the reference learn depends on the "
-        "rows that they see, so that those of all rows may predict better or worse than validated",
+        f"{mean.min():.2f} to {mean.max():.2f} nats. What it and the reference learn depends on "
+        "the rows that they see: those of all rows may predict better or worse than validated",
     )
 
 

@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.kernels import Kernel
 from gpproj.linalg import Host
 from gpproj.priors import Bounds
 
@@ -23,26 +22,6 @@ REACH = 1.0
 
 HALVINGS = 4
 """How often a step that does not lead downhill is halved before it is given up."""
-
-
-def free_parameters(
-    kernel: Kernel, mask: NDArray[np.bool_], parameters: Host, bounds: Bounds
-) -> NDArray[np.intp]:
-    """Return the positions of parameters of active inputs that are not at a bound.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    mask : bool array `(d,)`
-    parameters : array `(p,)`
-        Log parameters of the kernel, then others.
-    bounds : Bounds
-    """
-    owners = [parameter.input for parameter in kernel.parameters(len(mask))]
-    used = np.ones(parameters.size, dtype=bool)
-    used[: len(owners)] = [owner is None or bool(mask[owner]) for owner in owners]
-    inside = (parameters > bounds.lower + 2 * STEP) & (parameters < bounds.upper - 2 * STEP)
-    return np.flatnonzero(used & inside)
 
 
 def gradients(function: Callable[[Host], Host], x: Host, free: NDArray[np.intp]) -> Host:

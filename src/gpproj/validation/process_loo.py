@@ -15,6 +15,7 @@ from gpproj.inference.sites import DensePrior
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Host, one_blas_thread, to_host
+from gpproj.priors import free_parameters
 from gpproj.projection import (
     GaussianProcessSubmodel,
     Objective,
@@ -30,7 +31,7 @@ from gpproj.reference.target import target_of
 from gpproj.search import SearchPath
 from gpproj.validation.deletion import Deletion, PointDeletion, ReducedReference, SampledDeletion
 from gpproj.validation.loo import LooPredictor, Predictions, Rows, distinct_subsets
-from gpproj.validation.newton import backtrack, free_parameters, gradients, newton_step
+from gpproj.validation.newton import STEP, backtrack, gradients, newton_step
 
 
 class Prediction(NamedTuple):
@@ -175,7 +176,9 @@ class SingleSubmodel:
     @cached_property
     def free(self) -> NDArray[np.intp]:
         """Positions of the parameters that can move."""
-        return free_parameters(self.family.kernel, self.mask, self.parameters, self.family.bounds)
+        return free_parameters(
+            self.family.kernel, self.mask, self.parameters, self.family.bounds, STEP
+        )
 
     @cached_property
     def _hessian(self) -> Host:

@@ -41,8 +41,8 @@ class Scores(NamedTuple):
     def density(self) -> Host:
         """Log predictive densities for means over the rows, `(1 + sizes, m)` or `(1 + sizes, n)`.
 
-        Where all rows were predicted approximately, with a_i, and the m of a random choice S exactly
-        as well, with b_i = a_i + e_i, these are the n values
+        Where all rows were predicted approximately, with a_i, and the m rows of a random choice S
+        exactly as well, with b_i = a_i + e_i, these are the n values
 
             a_i + e + (n / m) (e_i - e) [i in S],   e = mean of e_i over S,
 
