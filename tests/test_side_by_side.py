@@ -16,7 +16,7 @@ import gpproj
 from gpproj.execute import run_gathered
 from gpproj.kernels import Constant, Matern32, SquaredExponential
 from gpproj.likelihoods import Gaussian
-from gpproj.projection import ProcessProjector, batching
+from gpproj.projection import batching
 from gpproj.projection import clusters as clusters_module
 from gpproj.projection.loss import Loss
 from gpproj.reference import Draws, StackCache, Target, device_targets, running
