@@ -12,7 +12,7 @@ from matplotlib.colors import same_color
 
 import gpproj
 from gpproj.plots import BLUE, GREY, ORANGE
-from gpproj.plots.curves import IN_ORDER
+from gpproj.plots.curves import IN_ORDER, VERDICTS
 from gpproj.plots.style import shortened
 from gpproj.projection import CRITERIA
 
@@ -241,3 +241,30 @@ def test_long_names_keep_their_ends():
     first, second = (shortened(f"PctOfPeopleWithSomethingSpecial{j}") for j in range(2))
     assert first != second
     assert len(first) == 24
+
+
+def test_the_trade_off_draws_shares_with_bounds_and_verdicts(small_cv):
+    ax = small_cv.plot("kept")
+    table = small_cv.summary("elpd")
+    line = next(one for one in ax.lines if one.get_gid() == "kept")
+    np.testing.assert_allclose(line.get_ydata(), table["kept"])
+    (margin,) = (one for one in ax.lines if one.get_gid() == "margin")
+    assert margin.get_ydata()[0] == pytest.approx(0.95)
+    assert legend_of(ax) == [one for one in VERDICTS if one in set(table["verdict"])]
+    for bars, verdict in zip(ax.containers, legend_of(ax), strict=True):
+        own = table[table["verdict"] == verdict]
+        np.testing.assert_array_equal(bars.lines[0].get_xdata(), own.index)
+        (lengths,) = bars.lines[2]
+        ends = np.array([segment[:, 1] for segment in lengths.get_segments()])
+        np.testing.assert_allclose(ends, own[["kept_low", "kept_high"]], atol=1e-12)
+    assert not any(
+        one.get_gid() == "margin" for one in small_cv.with_margin(4, "elpd").plot("kept").lines
+    )
+
+
+def test_where_nothing_is_gained_there_are_no_shares_to_draw(make):
+    cv = make(["a", "b"])
+    flat = cv.scores._replace(log_density=np.zeros_like(cv.scores.log_density))
+    ax = gpproj.plots.trade_off(replace(cv, scores=flat))
+    line = next(one for one in ax.lines if one.get_gid() == "kept")
+    assert np.isnan(line.get_ydata()).all()

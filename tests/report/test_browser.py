@@ -124,7 +124,7 @@ def readout(page):
 
 
 def points(page):
-    return page.locator("#sizes > figure svg:visible .point")
+    return page.locator("#sizes > figure.scores svg:visible .point")
 
 
 def test_the_first_figures_are_those_of_the_suggested_size(show, small_cv):
@@ -194,7 +194,7 @@ def test_tables_are_copied(show, small_cv):
 
 def test_without_scripts_everything_is_there(show, small_cv):
     page = show(small_cv, scripts=False)
-    assert page.locator("#sizes > figure svg:visible .point title").count() == 6
+    assert page.locator("#sizes > figure.scores svg:visible .point title").count() == 6
     assert page.locator("#tables button:visible").count() == 0
     page.locator("#tables summary").first.click()
     assert page.locator("#csv-scores").input_value().startswith("size,input,")
@@ -215,7 +215,7 @@ def test_a_tap_answers_on_a_phone(show, small_cv):
     page = show(small_cv, width=360)
     points(page).nth(2).tap()
     assert readout(page).inner_text().startswith("Size 2")
-    size = page.locator("#sizes > figure svg:visible text").first.evaluate(
+    size = page.locator("#sizes > figure.scores svg:visible text").first.evaluate(
         "(one) => one.getBoundingClientRect().height"
     )
     assert size > 11  # labels are not scaled down

@@ -228,7 +228,7 @@ def test_the_first_inputs_that_entered_are_drawn_lightly_where_others_are_better
 ):
     place = ["elpd", "r2", "rmse"].index(stat)
     _, tree = written(exchanged_cv, size=2)
-    figure = section(tree, "sizes").findall(".//figure")[place]
+    figure = section(tree, "sizes").findall(".//figure[@class='scores']")[place]
     assert "first inputs that entered" in words(figure)
     drawn = {
         (name, place): places_of(drawing.find(f".//g[@class='{name}']/path"))
@@ -248,7 +248,11 @@ def test_the_first_inputs_that_entered_are_drawn_lightly_where_others_are_better
 
 def test_figures_in_words_name_the_best_inputs(exchanged_cv, written):
     _, tree = written(exchanged_cv)
-    points = section(tree, "sizes").findall(".//figure/svg")[0].findall(".//g[@role='img']")
+    points = (
+        section(tree, "sizes")
+        .findall(".//figure[@class='scores']/svg")[0]
+        .findall(".//g[@role='img']")
+    )
     first, second = (one.get("aria-label") for one in points[1:])
     assert first.startswith(f"Size 1 (+ {exchanged_cv.path.order[0]}): elpd ")
     assert "; agreement " in first
@@ -259,7 +263,7 @@ def test_figures_in_words_name_the_best_inputs(exchanged_cv, written):
 @pytest.mark.parametrize("stat", ["elpd", "r2", "rmse"])
 def test_points_stand_at_the_scores(small_cv, written, stat):
     _, tree = written(small_cv)
-    figures = section(tree, "sizes").findall(".//figure")
+    figures = section(tree, "sizes").findall(".//figure[@class='scores']")
     figure = figures[["elpd", "r2", "rmse"].index(stat)]
     table, reference = small_cv.summary(), small_cv.reference_summary()
     for drawing in figure.findall("svg"):
@@ -294,7 +298,7 @@ def points_of(drawing):
 
 def test_every_size_has_its_figures_in_words(small_cv, written):
     _, tree = written(small_cv)
-    for drawing in section(tree, "sizes").findall(".//figure/svg"):
+    for drawing in section(tree, "sizes").findall(".//figure[@class='scores']/svg"):
         points = points_of(drawing)
         assert len(points) == 6
         for size, (point, row) in enumerate(
@@ -410,7 +414,7 @@ def test_an_area_that_is_not_known_leaves_no_trace(class_cv, written):
     _, tree = written(replace(class_cv, scores=class_cv.scores.take(ones)), effects=0)
     for element in section(tree, "sizes").iter():
         assert "nan" not in [*element.attrib.values()]
-    figure = section(tree, "sizes").findall(".//figure")[1]
+    figure = section(tree, "sizes").findall(".//figure[@class='scores']")[1]
     for drawing in figure.findall("svg"):
         assert drawing.findall(".//g[@class='submodels']//use") == []
         assert not drawing.find(".//g[@class='reference']/path").get("d")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpproj.plots.calibration import calibration
-from gpproj.plots.curves import error_curve, score_curve
+from gpproj.plots.curves import error_curve, score_curve, trade_off
 from gpproj.plots.folds import prediction_scatter, ranking_heatmap
 from gpproj.plots.inputs import effects, relevance_bars
 from gpproj.plots.style import BLUE, COLOURS, GREEN, GREY, ORANGE, PINK
@@ -22,4 +22,5 @@ __all__ = [
     "ranking_heatmap",
     "relevance_bars",
     "score_curve",
+    "trade_off",
 ]

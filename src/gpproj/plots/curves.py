@@ -145,3 +145,51 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
         labels.append(IN_ORDER)
     legend_above(ax, handles, labels)
     return ax
+
+
+VERDICTS = {"enough": (BLUE, "o"), "not shown": (GREY, "D"), "not enough": (ORANGE, "X")}
+"""Colour and marker of each verdict."""
+
+
+def trade_off(cv: Validation, ax: Axes | None = None) -> Axes:
+    """Draw the share of what can be predicted that each size keeps, with its bounds and verdict.
+
+    Zero is the null model and one the reference; the share is that of the reference's gain in elpd
+    over the null model, and the bars are its bounds of two standard errors, where the gain itself
+    is certain enough to have a share of it. The line above is that of the margin. The table is
+    `cv.summary()`.
+
+    Parameters
+    ----------
+    cv : Validation
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    table = cv.summary("elpd")
+    entered = ["none", *table["input"][1:]]
+    ax = new_axes(ax, width=max(6.5, 1.5 + 0.3 * len(table)), height=4.0, upright=entered)
+    sizes, kept = table.index.to_numpy(), table["kept"].to_numpy()
+    low, high = (table[name].fillna(table["kept"]).to_numpy() for name in ("kept_low", "kept_high"))
+    ax.axhline(1.0, color=GREY, linestyle=":", linewidth=1.0)
+    if cv.margin.unit == "gain":
+        ax.axhline(1.0 - cv.margin.value, color=GREY, linestyle="--", linewidth=1.0, gid="margin")
+    ax.plot(sizes, kept, color=BLUE, linewidth=0.8, zorder=1.0, gid="kept")
+    handles, labels = [], []
+    for verdict, (colour, marker) in VERDICTS.items():
+        own = (table["verdict"] == verdict).to_numpy()
+        if own.any():
+            length = np.abs(np.stack([kept - low, high - kept]))[:, own]
+            style: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5.0}
+            handles.append(ax.errorbar(sizes[own], kept[own], yerr=length, capsize=2.0, **style))
+            labels.append(verdict)
+    known = kept[np.isfinite(kept)]
+    bottom = min(-0.05, *known) if known.size else -0.05
+    ax.set_ylim(bottom, max(1.1, *known) if known.size else 1.1)  # bounds may be far out
+    name_sizes(ax, entered)
+    ax.set_ylabel("share of what can be predicted")
+    ax.yaxis.set_major_formatter("{x:.0%}")
+    legend_above(ax, handles, labels)
+    return ax

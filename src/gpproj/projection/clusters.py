@@ -56,7 +56,8 @@ def project_clusters(
         What may be wrong with the projection.
     """
     batches = _batches(reference, clusters)
-    curvature = _curvature(projector, integrated) if len(batches) > 1 else None
+    quick = integrated.active.any() and projector.learn.name == "loo"
+    curvature = _curvature(projector, integrated) if quick else None
     work = partial(_parts, reference, projector, integrated, positions, curvature)
     found = [pair for pairs in run(work, batches, n_jobs) for pair in pairs]
     projections = [one for one, _ in found]
@@ -160,14 +161,12 @@ def _rows_learned_from(reference: TargetReference, projector: ProcessProjector) 
     return reference.on_rows(spread_rows(reference.training, projector.rows))
 
 
-def _curvature(projector: ProcessProjector, integrated: Projection) -> Memory | None:
+def _curvature(projector: ProcessProjector, integrated: Projection) -> Memory:
     """Return the curvature at the optimum of all draws, by a gradient for each parameter in use.
 
     That of the clusters, which are close, is about the same: it saves them two thirds of their
     evaluations.
     """
-    if not integrated.active.any():
-        return None
     at, family = integrated.parameters, projector.family
     free = free_parameters(family.kernel, integrated.active, at, family.bounds, STEP)
     points = [at, *(at + STEP * np.eye(at.size)[place] for place in free)]
@@ -199,28 +198,26 @@ def _project(
     starts = [_starts(family, integrated) for family in families]
     if batch.targets is not None:
         together = replace(projector, target=batch.targets, families=families)
-        found = _learned(together, starts)
+        found = _learned(together, starts, curvature)
     else:
         found = [_learned(one, [at], curvature)[0] for one, at in zip(own, starts, strict=True)]
     return [end._replace(inputs=integrated.inputs) for end in found]
 
 
 def _learned(
-    projector: ProcessProjector, starts: Sequence[Starts], curvature: Memory | None = None
+    projector: ProcessProjector, starts: Sequence[Starts], curvature: Memory | None
 ) -> list[Projection]:
-    """Return the optima that the best starts lead to, once all of them have run a little.
+    """Return the optima that the best starts lead to.
 
-    Clusters are close to each other, and to the optimum of all draws together, which is a start:
-    other valleys were looked at where that was learned. Null models have few parameters, and all
-    their starts run to the end.
+    Clusters are close to each other, and to the optimum of all draws together, which is a start and
+    whose curvature is known: other valleys were looked at where that was learned. Where it is not
+    known all starts run on: null models have few parameters, and other objectives several optima.
     """
-    if not any(one.active.any() for one in starts):
+    if curvature is None:
         return projector.solve(starts)
     own = projector.loose
-    fits = own.begin_at(starts)
-    if curvature is not None:
-        fits = [fit.with_memory(curvature) for fit in fits]
-    fits = own.run(ITERATIONS, fits)
+    begun = [fit.with_memory(curvature) for fit in own.begin_at(starts)]
+    fits = own.run(ITERATIONS, begun)
     return own.projections(own.climbed([fit.keep_best(1) for fit in fits]))
 
 

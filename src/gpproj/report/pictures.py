@@ -31,6 +31,21 @@ def score_curve(findings: Findings, stat: str) -> Markup:
     return joined(*(_score_curve(findings, stat, width) for width in WIDTHS))
 
 
+def trade_off(findings: Findings) -> Markup:
+    """Draw the share that each size keeps in both widths."""
+    return joined(*(_trade_off(findings, width) for width in WIDTHS))
+
+
+def _trade_off(findings: Findings, name: str) -> Markup:
+    width, height = WIDTHS[name]
+    with page_style(f"kept-{name}"):
+        ax = plots.trade_off(findings.cv, ax=page_axes(width, height))
+        ax.set(ylabel="")
+        fit(ax, height=height)
+        label = "share of what can be predicted that each size keeps, with its bounds and verdict"
+        return markup_of(to_svg(ax, label, f"scores {name}"))
+
+
 def _score_curve(findings: Findings, stat: str, name: str) -> Markup:
     width, height = WIDTHS[name]
     sizes = findings.scores.index

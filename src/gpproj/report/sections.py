@@ -19,7 +19,7 @@ from gpproj.report.markup import (
     section,
     tag,
 )
-from gpproj.report.pictures import figures_of, heat_map, score_curve
+from gpproj.report.pictures import figures_of, heat_map, score_curve, trade_off
 from gpproj.report.tables import Line, scrolling, table, to_copy
 
 KINDS = {"look": "Look", "note": "Note", "fine": "OK"}
@@ -51,6 +51,7 @@ def curves(findings: Findings) -> Markup:
     return section(
         "sizes",
         "How many inputs are enough",
+        *_kept(findings),
         score_figure(findings, "elpd"),
         quiet(
             "The reference is the Gaussian process on all inputs, a submodel the one on some of "
@@ -71,6 +72,14 @@ def curves(findings: Findings) -> Markup:
             class_="more",
         ),
     )
+
+
+def _kept(findings: Findings) -> list[Markup]:
+    """Return the picture of what each size keeps, where something is gained that can be kept."""
+    if not findings.cv.sizes.gains:
+        return []
+    caption = "Share of what can be predicted: 0 % without inputs, 100 % with all of them"
+    return [tag("figure", tag("figcaption", caption), trade_off(findings), class_="kept")]
 
 
 def _meanings(findings: Findings) -> list[Markup]:

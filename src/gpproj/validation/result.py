@@ -363,10 +363,13 @@ class Validation:
         return pd.DataFrame(table, index=["chosen"])
 
     def plot(self, stat: str = "elpd", ax: Axes | None = None) -> Axes:
-        """Draw a statistic against the size; see `gpproj.plots.score_curve`."""
-        from gpproj.plots import score_curve
+        """Draw a statistic against the size; see `gpproj.plots.score_curve`.
 
-        return score_curve(self, stat, ax=ax)
+        "kept" is the share of what can be predicted, see `gpproj.plots.trade_off`.
+        """
+        from gpproj.plots import score_curve, trade_off
+
+        return trade_off(self, ax) if stat == "kept" else score_curve(self, stat, ax=ax)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""

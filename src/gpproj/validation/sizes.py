@@ -182,7 +182,8 @@ def assess(scores: Scores, n: int, kind: TargetKind, margin: Margin) -> Sizes:
         promise = lost - share * lost[0] - shift
         expected, surprise = bounded(promise), bounded(contrast - promise)
         trusted = (surprise.low <= 0.0) & (surprise.high >= 0.0)
-        expected_kept = 1.0 - lost.mean(axis=1) / (lost[0].mean() or np.nan)
+        promised = lost.mean(axis=1)
+        expected_kept = 1.0 - promised / (promised[0] or np.nan)
         agreed = trusted & (expected.high < 0.0) & (observed.mean <= 0.0)
         enough = agreed | (observed.high < 0.0)
         short = (observed.low > 0.0) | (trusted & (expected.low > 0.0) & (observed.high >= 0.0))
@@ -294,18 +295,18 @@ def _kept(loss: Host, gain: Host) -> tuple[Host, Host, Host]:
     The bounds are the shares s = 1 - r for which the mean of `d_i - r g_i` is within its error of
     zero: the roots of a quadratic in r, and none where the gain is within its error of zero.
     """
-    m = gain.size
-    mean_gain = float(gain.mean())
+    m, mean_loss = gain.size, loss.mean(axis=1)
+    mean_gain = float(mean_loss[0])
     unknown = np.full(len(loss), np.nan)
     if m < 2 or mean_gain <= 0.0:
         return unknown, unknown, unknown
-    ratio = loss.mean(axis=1) / mean_gain
+    ratio = mean_loss / mean_gain
     effective = bounded(loss - ratio[:, None] * gain).effective
     t2 = _reach(effective, m) ** 2 / m
     centred, own = loss - loss.mean(axis=1, keepdims=True), gain - mean_gain
     a = mean_gain**2 - t2 * np.var(gain, ddof=1)
-    b = loss.mean(axis=1) * mean_gain - t2 * (centred @ own) / (m - 1)
-    c = loss.mean(axis=1) ** 2 - t2 * np.var(loss, axis=1, ddof=1)
+    b = mean_loss * mean_gain - t2 * (centred @ own) / (m - 1)
+    c = mean_loss**2 - t2 * np.var(loss, axis=1, ddof=1)
     root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
     known = a > 0.0
     a = np.where(known, a, 1.0)
