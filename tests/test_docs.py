@@ -45,6 +45,7 @@ SLOW = {
     "docs/howto/classification.md",
     "docs/howto/clusters.md",
     "docs/howto/compare.md",
+    "docs/howto/false-selections.md",
     "docs/howto/gpu.md",
     "docs/howto/groups-and-costs.md",
     "docs/howto/large-data.md",

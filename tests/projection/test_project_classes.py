@@ -354,7 +354,7 @@ def drawn(request, refs):
 def test_clusters_of_draws(drawn):
     name, ref = drawn
     X, y, exposure = make_data(name)
-    one = gpproj.project(ref, ["a", "b"])
+    one = gpproj.project(ref, ["a", "b"], clusters=1)
     assert one.clusters == 1
     two = gpproj.project(ref, ["a", "b"], clusters=2)
     assert two.clusters == 2

@@ -282,6 +282,7 @@ def test_an_input_that_only_tells_persons_apart_says_nothing_of_new_ones(seed):
 
 
 @pytest.mark.filterwarnings("ignore:the null model predicts better:UserWarning")
+@pytest.mark.filterwarnings("ignore:folds disagree:UserWarning")
 def test_folds_keep_groups_together_and_repeat_the_search_with_them():
     X, y, who = persons(0, 12, each=5)
     names = np.array([f"person {one}" for one in who])

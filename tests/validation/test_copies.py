@@ -18,12 +18,10 @@ from gpproj.likelihoods import Gaussian
 from gpproj.validation.copies import (
     _by_distinct_rows,
     _wide,
-    independent_parts,
-    knockoffs,
-    normal_scores,
     permuted,
     useless_counts,
 )
+from gpproj.validation.knockoffs import independent_parts, knockoffs, normal_scores
 from tests.fitting import fit_mode
 
 N = 40

@@ -56,7 +56,8 @@ def project_clusters(
         What may be wrong with the projection.
     """
     batches = _batches(reference, clusters)
-    quick = integrated.active.any() and projector.learn.name == "loo"
+    smooth = projector.learn.name == "loo" and projector.family.log_prior is not None
+    quick = smooth and bool(integrated.active.any())
     curvature = _curvature(projector, integrated) if quick else None
     work = partial(_parts, reference, projector, integrated, positions, curvature)
     found = [pair for pairs in run(work, batches, n_jobs) for pair in pairs]
@@ -211,7 +212,8 @@ def _learned(
 
     Clusters are close to each other, and to the optimum of all draws together, which is a start and
     whose curvature is known: other valleys were looked at where that was learned. Where it is not
-    known all starts run on: null models have few parameters, and other objectives several optima.
+    known all starts run on: null models have few parameters, and other objectives, or this one
+    without a prior, several optima.
     """
     if curvature is None:
         return projector.solve(starts)

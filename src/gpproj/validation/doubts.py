@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import alexandergovern
 
 from gpproj.validation.sizes import FEW_EFFECTIVE_ROWS, USUAL_MARGIN, bounded, heavy_rows
 
@@ -91,8 +91,8 @@ def overpromising(cv: Validation) -> tuple[str, ...]:
 def uneven_folds(cv: Validation) -> tuple[str, ...]:
     """Return that folds disagree about what the suggested size loses, if they do.
 
-    The mean losses D_f of the folds, with their variances v_f, are compared with their weighted
-    mean: sum_f (D_f - D)^2 / v_f is from a chi-squared distribution if only rows differ.
+    The mean losses of the folds are compared with their weighted mean, as differences that have
+    Student's distribution if only rows differ (the test of Alexander and Govern, 1994).
     """
     size, scores = cv.size_in_question, cv.scores
     lost = scores.log_density[0] - scores.log_density[1 + size]
@@ -101,9 +101,7 @@ def uneven_folds(cv: Validation) -> tuple[str, ...]:
     if len(folds) < 2:
         return ()
     mean = np.array([own.mean() for own in folds])
-    variance = np.array([own.var(ddof=1) / own.size for own in folds])
-    middle = np.sum(mean / variance) / np.sum(1.0 / variance)
-    if chi2.sf(np.sum((mean - middle) ** 2 / variance), len(folds) - 1) > CHANCE:
+    if alexandergovern(*folds).pvalue > CHANCE:
         return ()
     gain = float(np.mean(scores.log_density[0] - scores.log_density[1]))
     if np.ptp(mean) <= USUAL_MARGIN.value * gain:

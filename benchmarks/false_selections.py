@@ -1,9 +1,9 @@
 """How near the estimated share of useless inputs comes to the true one, where this is known.
 
-    python experiments/false-selections/false_selections.py run --seeds 10
-    python experiments/false-selections/false_selections.py run --model linear --seeds 200
-    python experiments/false-selections/false_selections.py run correlated steps --first 10
-    python experiments/false-selections/false_selections.py table
+    python benchmarks/false_selections.py run --seeds 10
+    python benchmarks/false_selections.py run --model linear --seeds 200
+    python benchmarks/false_selections.py run correlated steps --first 10
+    python benchmarks/false_selections.py table
 
 Of every simulated data set a reference is fitted and searched with the defaults, which gives the
 true share of useless inputs among the first ones; and `gpproj.false_selections` estimates it. Data
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import NamedTuple
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import families
 import joblib
 import numpy as np
 import pandas as pd
@@ -35,11 +35,8 @@ import gpproj
 from gpproj.validation import copies
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
-import families
-
 RESULTS = HERE / "false_selections.csv"
-FINISHED = HERE / "finished"
+FINISHED = HERE / "finished" / "false-selections"
 REPEATS = 3
 
 
@@ -171,7 +168,7 @@ def quiet(model: str, name: str, seed: int) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = measure(model, name, seed).assign(model=model)
-    FINISHED.mkdir(exist_ok=True)
+    FINISHED.mkdir(parents=True, exist_ok=True)
     found.to_csv(file_of(model, name, seed), index=False)
     return f"{model} {name} {seed}"
 
