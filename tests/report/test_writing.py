@@ -581,3 +581,22 @@ def test_references_from_elsewhere_have_reports(tmp_path):
     gpproj.write_report(cv, page)
     assert "of the submodel and of the reference" not in page.read_text()
     assert gpproj.plots.effects(cv.path[1], ref).size == 1
+
+
+def test_plain_models_have_a_table_where_some_were_fitted(small_cv, written, words):
+    _, tree = written(small_cv)
+    assert "Beside models fitted to the same inputs" not in words(section(tree, "ranking"))
+    worse = small_cv.scores._replace(log_density=small_cv.scores.log_density - 1.0)
+    worse = worse._replace(
+        log_density=np.vstack([small_cv.scores.log_density[:1], worse.log_density[1:]])
+    )
+    _, tree = written(replace(small_cv, compared={"linear": worse}))
+    part = section(tree, "ranking")
+    assert "Beside models fitted to the same inputs" in words(part)
+    head, *lines = part.findall(".//table")[-1].iter("tr")
+    assert [words(cell) for cell in head] == ["Size", "Submodel", "Linear regression"]
+    gaps = [
+        float(words(cells[1]).replace("−", "-")) - float(words(cells[2]).replace("−", "-"))
+        for cells in lines
+    ]
+    np.testing.assert_allclose(gaps, 40.0, atol=0.11)  # a nat for each of forty rows

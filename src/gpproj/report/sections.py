@@ -151,7 +151,33 @@ def ranking(findings: Findings) -> Markup:
             "and in brackets the bounds of two standard errors. " + note
         ),
         *_exchanged(findings),
+        *_compared(findings),
     )
+
+
+def _compared(findings: Findings) -> list[Markup]:
+    """Return what plain models on the same inputs reach, where some were fitted."""
+    names = [name for name in PLAIN if name in findings.cv.compared]
+    if not names:
+        return []
+    found = findings.cv.comparison("elpd").set_index(["model", "size"])["elpd_diff"]
+    lines = [
+        Line(size, [number(found[model, size]) for model in ("submodel", *names)])
+        for size in findings.scores.index
+    ]
+    head = ["Size", "Submodel", *(PLAIN[name] for name in names)]
+    return [
+        tag("h3", "Beside models fitted to the same inputs"),
+        table("Models fitted to the same inputs", head, lines),
+        quiet(
+            "Elpd difference to the reference, on the same rows. Plain models were fitted from "
+            "scratch in every fold, to the inputs of its own best submodels."
+        ),
+    ]
+
+
+PLAIN = {"process": "Gaussian process", "linear": "Linear regression"}
+"""Plain models that submodels are compared with, and what they are called."""
 
 
 def _exchanged(findings: Findings) -> list[Markup]:
