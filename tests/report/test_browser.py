@@ -146,6 +146,7 @@ def test_the_plot_answers_a_pointer(show, small_cv):
 
 def test_all_of_a_column_answers_not_only_its_point(show, small_cv):
     page = show(small_cv)
+    points(page).nth(2).scroll_into_view_if_needed()
     box = points(page).nth(2).locator(".column").bounding_box()
     page.mouse.move(box["x"] + 3, box["y"] + box["height"] - 3)
     assert readout(page).inner_text().startswith("Size 2")

@@ -97,7 +97,11 @@ def uneven_folds(cv: Validation) -> tuple[str, ...]:
     size, scores = cv.size_in_question, cv.scores
     lost = scores.log_density[0] - scores.log_density[1 + size]
     folds = [lost[scores.fold == fold] for fold in np.unique(scores.fold)]
-    folds = [own for own in folds if own.size >= ROWS_OF_A_FOLD and np.ptp(own) > 0.0]
+    # Losses that are the same but for rounding have no variance that could be compared with.
+    vary = (np.ptp(own) > 1e-6 * np.abs(own).max() for own in folds)
+    folds = [
+        own for own, one in zip(folds, vary, strict=True) if one and own.size >= ROWS_OF_A_FOLD
+    ]
     if len(folds) < 2:
         return ()
     mean = np.array([own.mean() for own in folds])
