@@ -42,11 +42,12 @@ def validation(path, differences):
         (
             (-1, -1, -1, -0.5),
             "No submodel of up to 3 inputs predicts as well as all 3 inputs: the largest keeps "
-            "50 %.",
+            "50 % (50 to 50 %).",
         ),
         (
             (-1, -1, -0.03, -0.02),
-            "2 of 3 inputs keep 97 % of what all predict (a clear loss of elpd): {0}, {1}.",
+            "2 of 3 inputs keep 97 % (97 to 97 %) of what all predict (a clear loss of elpd): "
+            "{0}, {1}.",
         ),
         (
             (-1, -1, -1, -0.05),

@@ -87,7 +87,7 @@ def score_curve(cv: Validation, stat: str = "elpd", ax: Axes | None = None) -> A
     change with other rows. The submodels are the best ones of each size; those of the path are
     drawn lightly where they predict otherwise.
 
-    The size that `cv.suggest_size()` gives is marked; it goes by the elpd, whatever is drawn. The
+    The size that `cv.suggest_size()` gives is marked, whatever is drawn. The
     tables are `cv.summary(stat)`, `cv.along_path().summary(stat)` and `cv.reference_summary(stat)`.
 
     Parameters
@@ -156,7 +156,7 @@ def trade_off(cv: Validation, ax: Axes | None = None) -> Axes:
 
     Zero is the null model and one the reference; the share is that of the reference's gain in elpd
     over the null model, and the bars are its bounds of two standard errors, where the gain itself
-    is certain enough to have a share of it. The line above is that of the margin. The table is
+    is certain enough to have a share of it. The dashed line is that of the margin. The table is
     `cv.summary()`.
 
     Parameters

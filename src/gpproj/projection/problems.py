@@ -53,7 +53,9 @@ def problems_of(
     said = []
     if not found.converged:
         said.append("the optimisation did not converge; its figures are those of its last point")
-    everything = bool(np.all(found.inputs | ~projector.family.varying))
+    # Mixtures of draws follow what a single process cannot.
+    single = projector.clusters_of(None) is None
+    everything = single and bool(np.all(found.inputs | ~projector.family.varying))
     if everything and found.inputs.any():
         null = projector.null().error if null_error is None else null_error
         if found.error > LEFT * null > 0.0:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import alexandergovern
 
-from gpproj.validation.sizes import FEW_EFFECTIVE_ROWS, USUAL_MARGIN, bounded, heavy_rows
+from gpproj.linalg import Host
+from gpproj.validation.sizes import (
+    ERRORS,
+    FEW_EFFECTIVE_ROWS,
+    SMALL_LOSS,
+    USUAL_MARGIN,
+    bounded,
+    heavy_rows,
+)
 
 if TYPE_CHECKING:
     from gpproj.validation.result import Validation
     from gpproj.validation.scores import Statistic
-
-SMALL_LOSS = 4.0
-"""A difference of elpd that is too small to matter, whatever its standard error."""
 
 FEW_ROWS = 30
 """Predicted rows below which no submodel is called better than the reference."""
@@ -36,35 +42,45 @@ def better_submodel(cv: Validation, elpd: Statistic) -> tuple[str, ...]:
     """Return that a submodel is clearly better than the reference, if one is.
 
     It is if its elpd is larger by more than two standard errors of the difference, and by more than
-    what is too small to matter; of few rows the standard error is not known well enough to tell. Of
-    the null model there is a sentence in any case.
+    what is too small to matter; of few rows the standard error is not known well enough to tell.
+    Where the search has seen the rows that are predicted, it is no sign of that. The null model has
+    a sentence of its own in `overfitting`, and in the answer where nothing is shown to be gained.
     """
-    if np.unique(cv.scores.rows).size < FEW_ROWS:
+    if np.unique(cv.scores.rows).size < FEW_ROWS or cv.search == "once":
         return ()
     difference, se = elpd.difference[1:], elpd.difference_se[1:]
-    clear = (difference > 2.0 * se) & (difference > SMALL_LOSS)
-    if not clear.any() or (clear[0] and difference[0] == difference.max()):
+    clear = _clearly_above(difference, se)
+    if not clear.any():
         return ()
     size = int(np.argmax(np.where(clear, difference, -np.inf)))
+    if size == 0 and not cv.sizes.gains:
+        return ()
+    named = f"submodel of size {size}" if size or cv.path.always else "null model"
     return (
-        f"the submodel of size {size} predicts clearly better than the reference (elpd difference "
+        f"the {named} predicts clearly better than the reference (elpd difference "
         f"{difference[size]:.1f} ± {se[size]:.1f}): the reference overfits, or does not suit the "
         "data, and what is as good as it says little; try gpproj.sample, another prior or kernel, "
         "and look at ref.check()",
     )
 
 
+def _clearly_above(difference: Host, se: Host) -> NDArray[np.bool_]:
+    """Return which differences of elpd are above zero for certain, and by what would matter."""
+    found: NDArray[np.bool_] = (difference > ERRORS * se) & (difference > SMALL_LOSS)
+    return found
+
+
 def overfitting(cv: Validation, elpd: Statistic) -> tuple[str, ...]:
     """Return signs that the reference or the search has overfitted, in plain words."""
     difference, se = elpd.difference[1:], elpd.difference_se[1:]
-    if difference[0] > 0:
+    if difference[0] > min(ERRORS * se[0], SMALL_LOSS):
         least = "submodel on the inputs that are always in" if cv.path.always else "null model"
         return (
             f"the {least} predicts better than the reference (elpd difference "
             f"{difference[0]:.1f}): the inputs explain nothing more that generalises, or the "
             "reference overfits",
         )
-    if cv.search == "once" and np.any(difference > se):
+    if cv.search == "once" and _clearly_above(difference, se).any():
         return (
             "some submodels seem to predict better than the reference: a sign that the search "
             'has overfitted; validate it too, with search="inside"',
@@ -78,6 +94,8 @@ def overpromising(cv: Validation) -> tuple[str, ...]:
     if scores.divergence is None or scores.rows.size < FEW_ROWS:
         return ()
     gain, promise = scores.log_density[0] - scores.log_density[1], scores.divergence[1]
+    if not (np.isfinite(gain).all() and np.isfinite(promise).all()):
+        return ()
     short = bounded(((1.0 - SHORTFALL) * promise - gain)[None, :])
     if short.low[0] <= 0.0:
         return ()

@@ -17,7 +17,6 @@ from gpproj.reference import Reference
 from gpproj.search import SearchPath
 from gpproj.validation.answer import trade_off, verdict
 from gpproj.validation.doubts import (
-    SMALL_LOSS,
     better_submodel,
     few_rows,
     overfitting,
@@ -25,7 +24,7 @@ from gpproj.validation.doubts import (
     uneven_folds,
 )
 from gpproj.validation.scores import STATISTICS, Scores, Statistic, elpd, statistics_table
-from gpproj.validation.sizes import USUAL_MARGIN, Margin, Sizes, assess
+from gpproj.validation.sizes import SMALL_LOSS, USUAL_MARGIN, Margin, Sizes, assess
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,9 +82,11 @@ class Validation:
         value : float
         unit : str
             "gain", a share of what the reference gains over the null model in elpd, or the name of
-            a statistic: `cv.with_margin(4, "elpd")`, `cv.with_margin(0.1, "rmse")`.
+            a statistic: `cv.with_margin(4, "elpd")`, `cv.with_margin(0.1, "rmse")`. Sizes that were
+            chosen in every fold went by the former margin, and are dropped.
         """
-        return replace(self, margin=Margin(value, unit).check(self.reference.training.kind))
+        margin = Margin(value, unit).check(self.reference.training.kind)
+        return replace(self, margin=margin, chosen=())
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -95,7 +96,7 @@ class Validation:
         `check()` has found, then the search and its path.
         """
         own = (*self.better_submodel, *self.reference.check().problems)
-        own += overfitting(self, self._elpd) or overpromising(self)
+        own += self._reference_doubts
         return (*own, *uneven_folds(self), *self.path.problems)
 
     @property
@@ -103,13 +104,20 @@ class Validation:
         """A sentence, if a submodel predicts clearly better than the reference."""
         return better_submodel(self, self._elpd)
 
+    @property
+    def _reference_doubts(self) -> tuple[str, ...]:
+        """What makes the reference or the search doubtful, where no submodel is clearly better."""
+        if self.better_submodel:
+            return ()
+        return overfitting(self, self._elpd) or overpromising(self)
+
     def answer(self) -> str:
         """Return the answer in one sentence, and what is wrong with the models behind it."""
         sentence, inputs = self.verdict()
         sentences = [f"Look first: {problem}." for problem in self.better_submodel]
         sentences.append(f"{sentence}: {', '.join(inputs)}." if inputs else f"{sentence}.")
-        worse = overfitting(self, self._elpd)
-        doubts = (*(() if worse else overpromising(self)), *uneven_folds(self), *few_rows(self))
+        doubts = self._reference_doubts if self.sizes.gains else ()  # else the answer says it
+        doubts += (*uneven_folds(self), *few_rows(self))
         noted = (*self.reference.check().problems, *doubts, *self.path.problems)
         sentences += [f"Note: {problem}." for problem in noted]
         return " ".join(sentences)
