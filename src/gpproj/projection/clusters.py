@@ -56,8 +56,7 @@ def project_clusters(
         What may be wrong with the projection.
     """
     batches = _batches(reference, clusters)
-    smooth = projector.learn.name == "loo" and projector.family.log_prior is not None
-    quick = smooth and bool(integrated.active.any())
+    quick = projector.learn.name == "loo" and projector.family.log_prior is not None
     curvature = _curvature(projector, integrated) if quick else None
     work = partial(_parts, reference, projector, integrated, positions, curvature)
     found = [pair for pairs in run(work, batches, n_jobs) for pair in pairs]
@@ -168,6 +167,8 @@ def _curvature(projector: ProcessProjector, integrated: Projection) -> Memory:
     That of the clusters, which are close, is about the same: it saves them two thirds of their
     evaluations.
     """
+    if not integrated.active.any():
+        projector = projector.without_inputs
     at, family = integrated.parameters, projector.family
     free = free_parameters(family.kernel, integrated.active, at, family.bounds, STEP)
     points = [at, *(at + STEP * np.eye(at.size)[place] for place in free)]
@@ -211,9 +212,8 @@ def _learned(
     """Return the optima that the best starts lead to.
 
     Clusters are close to each other, and to the optimum of all draws together, which is a start and
-    whose curvature is known: other valleys were looked at where that was learned. Where it is not
-    known all starts run on: null models have few parameters, and other objectives, or this one
-    without a prior, several optima.
+    whose curvature is known: other valleys were looked at where that was learned. Other objectives,
+    and this one without a prior, have several optima nearby, and all starts run on.
     """
     if curvature is None:
         return projector.solve(starts)

@@ -42,6 +42,11 @@ SMALL = 5
 """Inputs of a submodel up to which a candidate is refined from every start."""
 
 
+MIXED_ROWS = 500
+"""Rows up to which every draw of a few is projected by itself without being asked for: with 300 it
+adds half of the time of a search, and the cube of the rows makes it several times that of 1000."""
+
+
 @dataclass(frozen=True, eq=False)
 class ProcessProjector(Solver):
     """Projects a reference that has a target onto Gaussian processes; a `Projector`."""
@@ -344,11 +349,12 @@ class ProcessProjector(Solver):
         """Return how many clusters of draws are projected by themselves.
 
         Unless somebody says otherwise, every one of a few draws: a single process cannot follow
-        their mixture, whatever its inputs are. Of many draws all are projected at once.
+        their mixture, whatever its inputs are. Of many draws, and of many rows, whose draws are
+        alike and take long, all are projected at once.
         """
         check_clusters(clusters)
         if clusters is None and 1 < self.draws < SMOOTHED and self.learn.name == "loo":
-            return "draws"
+            return "draws" if self.times * self.rows <= MIXED_ROWS else 1
         return clusters
 
     def columns(self, projections: Sequence[Projection], unit: float) -> dict[str, list[float]]:

@@ -48,8 +48,8 @@ def project(
         How many Gaussian processes the submodel is a mixture of, where the reference has posterior
         draws: that many clusters of draws that predict alike, each projected by itself, or every
         draw by itself. When left out, every draw of a reference that has fewer than 25, as those of
-        `gpproj.fit`, where submodels are learned by "loo"; otherwise, and with 1, all draws are
-        projected at once, as in the paper.
+        `gpproj.fit`, and 500 rows at most, where submodels are learned by "loo"; otherwise, and
+        with 1, all draws are projected at once, as in the paper.
     kernel : Kernel, optional
         Structure of the submodel's covariance; the reference's when left out.
     n_jobs : int or None
