@@ -123,10 +123,8 @@ def uneven_folds(cv: Validation) -> tuple[str, ...]:
     if len(folds) < 2:
         return ()
     mean = np.array([own.mean() for own in folds])
-    if alexandergovern(*folds).pvalue > CHANCE:
-        return ()
     gain = float(np.mean(scores.log_density[0] - scores.log_density[1]))
-    if np.ptp(mean) <= USUAL_MARGIN.value * gain:
+    if np.ptp(mean) <= USUAL_MARGIN.value * gain or alexandergovern(*folds).pvalue > CHANCE:
         return ()
     return (
         f"folds disagree about the submodel of size {size}: on average a row loses from "
