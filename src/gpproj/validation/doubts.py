@@ -124,7 +124,10 @@ def uneven_folds(cv: Validation) -> tuple[str, ...]:
         return ()
     mean = np.array([own.mean() for own in folds])
     gain = float(np.mean(scores.log_density[0] - scores.log_density[1]))
-    if np.ptp(mean) <= USUAL_MARGIN.value * gain or alexandergovern(*folds).pvalue > CHANCE:
+    if (
+        np.ptp(mean) <= USUAL_MARGIN.value * max(gain, 0.0)
+        or alexandergovern(*folds).pvalue > CHANCE
+    ):
         return ()
     return (
         f"folds disagree about the submodel of size {size}: on average a row loses from "
