@@ -168,7 +168,7 @@ def test_plain_models_are_shown_beside_the_submodels(call, csv, tmp_path, wide_s
     plain = ("--compare", "linear")
     code, out, err = call("select", csv, *options, *plain, "--out", folder)
     assert code == 0, err
-    assert "Differences in elpd to the reference, same inputs" in out
+    assert "Elpd less the reference, same inputs" in out
     assert json.loads((folder / "config.json").read_text())["compare"] == ["linear"]
     table = pd.read_csv(folder / "tables" / "comparison.csv")
     assert table["model"].tolist() == ["submodel", "linear"] * 2
@@ -210,14 +210,14 @@ def test_json_is_one_line_for_machines(call, run):
 def test_statistics_in_the_terminal_suit_the_targets(request, name, stats):
     table = score_table(request.getfixturevalue(name))
     heads = [column.header for column in table.columns]
-    common = ["size", "input", "agreement", "verdict", "kept", "elpd diff", "elpd diff se"]
+    common = ["size", "input", "verdict", "kept", "elpd diff", "elpd diff se"]
     assert heads == [*common, *stats]
     assert table.row_count == 6
 
 
 def test_the_terminal_shows_best_inputs_that_did_not_enter_first(exchanged_cv):
     heads = [column.header for column in score_table(exchanged_cv).columns]
-    assert heads[:4] == ["size", "input", "agreement", "best inputs"]
+    assert heads[:3] == ["size", "input", "best inputs"]
 
 
 def test_tables_hold_every_statistic_that_suits_the_targets(class_cv):

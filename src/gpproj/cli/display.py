@@ -51,9 +51,9 @@ def say(text: str, code: int) -> int:
 def score_table(cv: gpproj.Validation) -> Table:
     """Lay out the part of a validation's summary that a terminal has room for."""
     frame = cv.summary()
-    known = ["input", "agreement", "verdict", "kept", "elpd_diff", "elpd_diff_se"]
+    known = ["input", "verdict", "kept", "elpd_diff", "elpd_diff_se"]
     if any(cv.path.is_better(size) for size in range(len(cv.path))):
-        known.insert(2, "best_inputs")
+        known.insert(1, "best_inputs")
     others = [name for name in cv.statistics if name in frame and name not in ("elpd", "mlpd")]
     return table_of("Validated scores by size", frame[[*known, *others]])
 
@@ -67,25 +67,33 @@ def comparison_table(cv: gpproj.Validation) -> Table:
     for model in ("submodel", *cv.compared):
         own = table[table["model"] == model]
         columns |= {model: own["elpd_diff"], f"{model}_se": own["elpd_diff_se"]}
-    return table_of("Differences in elpd to the reference, same inputs", pd.DataFrame(columns))
+    return table_of("Elpd less the reference, same inputs", pd.DataFrame(columns))
 
 
 def table_of(title: str, frame: pd.DataFrame) -> Table:
     """Lay out a frame, its index first."""
-    table = Table(str(frame.index.name), title=title)
+    table = Table(str(frame.index.name), title=title, padding=0)
     for column in frame.columns:
         numeric = frame[column].dtype.kind == "f"
-        table.add_column(str(column).replace("_", " "), justify="right" if numeric else "left")
+        table.add_column(
+            str(column).replace("_", " "),
+            justify="right" if numeric else "left",
+            min_width=10 if column == "verdict" else 5 if numeric else None,  # figures stay whole
+        )
     for row in frame.itertuples():
         table.add_row(*(escape(shown(value)) for value in row))
     return table
 
 
 def shown(value: Any) -> str:
-    """Return a cell's text: four digits, and words rather than booleans."""
+    """Return a cell's text: three digits, or whole numbers, and words rather than booleans."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if np.isnan(value):
+        return ""
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
 def save_plot(ax: Any, file: Path) -> None:
