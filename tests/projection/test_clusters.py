@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 import gpproj
 from gpproj.projection import CRITERIA, OBJECTIVES, ProjectionOptions, mask_of, projector_of
+from gpproj.projection import clusters as clusters_module
 from gpproj.projection.starts import starts_at
 from gpproj.reference.draws import Draws
 from tests.fitting import fit_mode
@@ -358,3 +359,10 @@ def test_bad_clusters_are_named(ref, clusters):
         gpproj.forward_search(ref, 1, clusters=clusters, progress=False)
     with pytest.raises(ValueError, match=text):
         gpproj.project_path(ref, ["a"]).submodel(1, clusters=clusters)
+
+
+def test_one_cluster_learns_nothing_anew(ref, point, monkeypatch):
+    """Its projection is known, and gradients of many rows take long."""
+    monkeypatch.setattr(clusters_module, "_curvature", lambda *_: pytest.fail("not needed"))
+    assert gpproj.project(ref, ["a"], clusters=1).clusters == 1
+    assert gpproj.project(point, ["a"]).clusters == 1

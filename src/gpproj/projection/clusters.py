@@ -56,7 +56,9 @@ def project_clusters(
         What may be wrong with the projection.
     """
     batches = _batches(reference, clusters)
-    quick = projector.learn.name == "loo" and projector.family.log_prior is not None
+    # A single cluster is all draws, whose projection is known.
+    quick = len(reference.clustered_draws(clusters)) > 1
+    quick &= projector.learn.name == "loo" and projector.family.log_prior is not None
     curvature = _curvature(projector, integrated) if quick else None
     work = partial(_parts, reference, projector, integrated, positions, curvature)
     found = [pair for pairs in run(work, batches, n_jobs) for pair in pairs]
