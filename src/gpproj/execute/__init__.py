@@ -12,11 +12,12 @@ from gpproj.execute.parallel import (
     workers_of,
 )
 from gpproj.execute.progress import Progress, time_text
-from gpproj.execute.sharing import has_partners, partners, shared
+from gpproj.execute.sharing import Rows, has_partners, partners, shared
 from gpproj.execute.stopping import check_stop
 
 __all__ = [
     "Progress",
+    "Rows",
     "call_gathered",
     "check_jobs",
     "check_stop",

@@ -28,6 +28,9 @@ PER_LANE = (
 )
 """Fields of a state that have one row for every lane, beside numbers and memory."""
 
+TOLERANCES = ("gradient_tolerance", "value_tolerance", "value_scale")
+"""Fields that all lanes have in common."""
+
 
 class Outcome(NamedTuple):
     """The result of every lane."""
@@ -133,6 +136,34 @@ class State:
             memory=self.memory.take(rows),
             **{name: getattr(self, name)[rows] for name in PER_LANE},
         )
+
+    def put(self, rows: Integers, other: State) -> State:
+        """Return a copy with the lanes of another state in the given rows."""
+        state = self.take(np.arange(self.lanes.size))
+        pairs = [(getattr(state, name), getattr(other, name)) for name in PER_LANE]
+        for own, new in (*pairs, *zip(state.memory, other.memory, strict=True)):
+            own[rows] = new
+        return state
+
+    def as_rows(self) -> tuple[NDArray[Any], ...]:
+        """Return all that the lanes carry, as arrays with a row for each, to be sent elsewhere."""
+        common = np.array([getattr(self, name) for name in TOLERANCES])
+        every = np.broadcast_to(common, (self.lanes.size, len(TOLERANCES)))
+        return (every, *(getattr(self, name) for name in PER_LANE), *self.memory)
+
+    @staticmethod
+    def of_rows(rows: Sequence[NDArray[Any]]) -> State:
+        """Return the state of at least one lane from `as_rows`; lanes are numbered from 0.
+
+        >>> from gpproj.optimise import begin
+        >>> state = begin(lambda x, lanes: (x[:, 0] ** 2, 2 * x), np.ones((3, 1)), [-2.0], [2.0])
+        >>> State.of_rows([one[1:] for one in state.as_rows()]).lanes
+        array([0, 1])
+        """
+        common, own, memory = rows[0], rows[1 : 1 + len(PER_LANE)], rows[1 + len(PER_LANE) :]
+        fields: dict[str, Any] = dict(zip(PER_LANE, own, strict=True))
+        fields |= zip(TOLERANCES, common[0].tolist(), strict=True)
+        return State(lanes=np.arange(len(common)), memory=Memory(*memory), **fields)
 
 
 def concatenate_states(states: Sequence[State]) -> State:

@@ -1,4 +1,4 @@
-"""How the lanes of losses are evaluated: by plain calls, or on a device in batches.
+"""How the lanes of losses are evaluated: on a processor, or on a device in batches.
 
 Where a device projects several references at once, each of them runs in a thread of its own until
 it needs evaluations (`execute.run_gathered`). The requests of all of them are then computed in as
@@ -21,6 +21,7 @@ from gpproj.optimise import State, advance, concatenate_states
 from gpproj.projection.family import Family
 from gpproj.projection.loss import Loss
 from gpproj.projection.objective import Criterion
+from gpproj.projection.shared_lanes import advance_shared, begin_shared
 from gpproj.reference import StackCache, Target, Targets, can_be_stacked
 
 
@@ -36,8 +37,8 @@ class Evaluator(NamedTuple):
 
 
 def evaluator_for(target: Target | Targets) -> Evaluator:
-    """Return plain functions on a processor, and those that share batches on a device."""
-    return PLAIN if is_numpy(target.X) else BATCHED
+    """Return functions that share lanes with partners, or those that share batches on a device."""
+    return ON_PROCESSOR if is_numpy(target.X) else BATCHED
 
 
 class _Run(NamedTuple):
@@ -156,5 +157,5 @@ def _figures_batched(loss: Loss, criterion: Criterion, parameters: Host) -> Host
     return found
 
 
-PLAIN = Evaluator(Loss.begin, advance, Loss.figures)
+ON_PROCESSOR = Evaluator(begin_shared, advance_shared, Loss.figures)
 BATCHED = Evaluator(_begin_batched, _advance_batched, _figures_batched)

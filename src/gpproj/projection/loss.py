@@ -9,9 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import has_partners, shared
-from gpproj.kernels import Kernel, Mask
-from gpproj.linalg import Host, is_numpy
+from gpproj.linalg import Host
 from gpproj.optimise import State, begin
 from gpproj.priors import Bounds, LogPrior
 from gpproj.projection.family import Family
@@ -56,11 +54,8 @@ class Loss:
 
     def __call__(self, parameters: Host, lanes: NDArray[np.intp]) -> tuple[Host, Host]:
         """Return value and gradient for some of the lanes, `(a,)` and `(a, p)`."""
-        part, kernel, masks = self.compared_with.at(lanes), self.family.kernel, self.masks[lanes]
-        if len(lanes) > 1 and has_partners() and part.inducing is None and is_numpy(part.X):
-            value, gradient = shared(_value, (self.learn, part, kernel), parameters, masks)
-        else:
-            value, gradient = self._function(part, kernel, parameters, masks)
+        part, kernel = self.compared_with.at(lanes), self.family.kernel
+        value, gradient = self._function(part, kernel, parameters, self.masks[lanes])
         if self.times != 1.0:
             value, gradient = self.times * value, self.times * gradient
         if self.family.log_prior is None:
@@ -134,8 +129,3 @@ class Loss:
         if self.family.log_prior is None:
             return values
         return values + PRIOR_WEIGHT * self.log_prior(parameters).value
-
-
-def _value(known: tuple[Objective, AnyTarget, Kernel], parameters: Host, masks: Mask) -> Value:
-    learn, part, kernel = known
-    return learn.value(part, kernel, parameters, masks)

@@ -164,8 +164,10 @@ class ForwardSearch:
     def _with_better(self, path: SearchPath, cache: ProjectionCache) -> SearchPath:
         """Return the path with the best set of its last size, and of the size before."""
         size, span = len(path.units), path.null_error - path.full_error
-        if span <= 0.0 or path.relative_errors[-1] < (0.0 if self._is_quick else SETTLED):
-            return self._carried(path)
+        carried = self._carried(path)
+        left = carried.best_errors[-1] - path.full_error
+        if span <= 0.0 or left < (0.0 if self._is_quick else SETTLED) * span:
+            return carried
         if self._is_quick:
             return self._with_all_tried(path, cache, span)
         promises = _promises(path, self.space)
