@@ -91,8 +91,10 @@ def _figures(
 STEP = 1e-3
 """Step of finite differences, on the log scale."""
 
-ITERATIONS = 1
-"""Iterations of all starts of a cluster before the best one goes on alone: more gain nothing."""
+ENOUGH = 0.02
+"""Relative change of a cluster's objective that counts as none: the step that brings it has come
+much closer. Clusters are averaged, and with 16 draws of Boston, Automobile, Yacht and Pima mean log
+densities of new rows moved by 0.004 at most, for a third of the evaluations."""
 
 
 class _Batch(NamedTuple):
@@ -199,7 +201,7 @@ def _project(
         replace(projector, target=component.target, family=family)
         for component, family in zip(batch.components, families, strict=True)
     ]
-    starts = [_starts(family, integrated) for family in families]
+    starts = [_starts(family, integrated, curvature is not None) for family in families]
     if batch.targets is not None:
         together = replace(projector, target=batch.targets, families=families)
         found = _learned(together, starts, curvature)
@@ -219,10 +221,9 @@ def _learned(
     """
     if curvature is None:
         return projector.solve(starts)
-    own = projector.loose
-    begun = [fit.with_memory(curvature) for fit in own.begin_at(starts)]
-    fits = own.run(ITERATIONS, begun)
-    return own.projections(own.climbed([fit.keep_best(1) for fit in fits]))
+    own = projector.with_tolerance(ENOUGH)
+    begun = [fit.keep_best(1).with_memory(curvature) for fit in own.begin_at(starts)]
+    return own.projections(own.climbed(begun))
 
 
 def _own_family(reference: TargetReference, family: Family, component: Cluster) -> Family:
@@ -233,12 +234,16 @@ def _own_family(reference: TargetReference, family: Family, component: Cluster) 
     return replace(family, known=reference.problem.halves(component.known)[0])
 
 
-def _starts(family: Family, integrated: Projection) -> Starts:
-    """Return the cluster's own values, and where all draws together ended."""
+def _starts(family: Family, integrated: Projection, near: bool) -> Starts:
+    """Return the cluster's own values, and where all draws together ended.
+
+    Near that optimum nothing else is a start, unless the cluster itself is a submodel: with all
+    inputs that it uses.
+    """
     mask = integrated.active
     here = starts_at([integrated.parameters], mask)
     if family.known is None:
-        return usual_starts(family, mask).plus(here)
-    # With all inputs that it uses the cluster itself is a submodel.
-    components = (0.2,) if np.any(family.used & ~mask) else (0.2, 0.0)
-    return reference_starts(family, mask, components).plus(here)
+        return here if near else usual_starts(family, mask).plus(here)
+    itself = () if np.any(family.used & ~mask) else (0.0,)
+    shares = itself if near else (0.2, *itself)
+    return reference_starts(family, mask, shares).plus(here) if shares else here
