@@ -13,10 +13,10 @@ from gpproj.execute import run
 from gpproj.linalg import is_numpy, room_for
 from gpproj.optimise import Memory, empty_memory, remember
 from gpproj.priors import free_parameters
-from gpproj.projection.family import Family
-from gpproj.projection.loss import MEMORY
+from gpproj.projection.family import Family, null_family
+from gpproj.projection.loss import LOOSE, MEMORY
 from gpproj.projection.projections import Divergences, Figures, Projection
-from gpproj.projection.some_rows import spread_rows
+from gpproj.projection.some_rows import spread_rows, stage_sizes, target_on
 from gpproj.projection.starts import Starts, reference_starts, starts_at, usual_starts
 from gpproj.projection.submodel import GaussianProcessSubmodel, Part, parts_of, submodel_of
 from gpproj.reference import (
@@ -56,19 +56,58 @@ def project_clusters(
         What may be wrong with the projection.
     """
     batches = _batches(reference, clusters)
+    learning = _learning(reference, projector, integrated, clusters)
+    work = partial(_parts, reference, projector, integrated, positions, learning)
+    found = [pair for pairs in run(work, batches, n_jobs) for pair in pairs]
+    projections = [one for one, _ in found]
+    compute = partial(_figures, reference, projector, clusters, projections)
+    known: dict[str, float] = {}
+    if learning.projector.rows == projector.rows:
+        error = sum(part.weight * one.error for one, part in found)
+        known[projector.criterion.name] = float(error)
+    lost = Divergences(compute=compute, known=known)
+    return submodel_of(reference, positions, found, lost, problems)
+
+
+class _Learning(NamedTuple):
+    """What clusters are learned with."""
+
+    reference: TargetReference
+    """Of the rows that they are learned from."""
+    projector: ProcessProjector
+    """Of all draws and these rows."""
+    together: Projection
+    """The optimum of all draws on these rows."""
+    curvature: Memory | None
+    """There; None where every cluster starts everywhere."""
+
+
+def _learning(
+    reference: TargetReference,
+    projector: ProcessProjector,
+    integrated: Projection,
+    clusters: Clusters,
+) -> _Learning:
+    """Return what clusters are learned with.
+
+    Where there are many rows it is some of them: by how much clusters differ from all draws
+    together shows there as well, at a small part of the price.
+    """
     # A single cluster is all draws, whose projection is known.
     quick = len(reference.clustered_draws(clusters)) > 1
     quick &= projector.learn.name == "loo" and projector.family.log_prior is not None
+    sizes = stage_sizes(projector.rows)
+    alone = reference.inducing is not None or blocks_of(reference.target) is not None
+    if quick and sizes and not alone and is_numpy(reference.target.X):
+        rows = spread_rows(reference.training, sizes[0])
+        few = replace(projector, target=target_on(reference, rows), times=1.0, tolerance=LOOSE)
+        near = few.again(integrated)
+        return _Learning(reference.on_rows(rows), few, near, _curvature(few, near))
     curvature = _curvature(projector, integrated) if quick else None
-    work = partial(_parts, reference, projector, integrated, positions, curvature)
-    found = [pair for pairs in run(work, batches, n_jobs) for pair in pairs]
-    projections = [one for one, _ in found]
-    error = sum(part.weight * one.error for one, part in found)
-    lost = Divergences(
-        compute=partial(_figures, reference, projector, clusters, projections),
-        known={projector.criterion.name: float(error)},
-    )
-    return submodel_of(reference, positions, found, lost, problems)
+    if projector.times != 1.0:
+        own = reference.on_rows(spread_rows(reference.training, projector.rows))
+        return _Learning(own, projector, integrated, curvature)
+    return _Learning(reference, projector, integrated, curvature)
 
 
 def _figures(
@@ -78,11 +117,16 @@ def _figures(
     projections: Sequence[Projection],
 ) -> Figures:
     """Return the divergences of all clusters, weighted; their covariances are made one by one."""
-    learned_from = _rows_learned_from(reference, projector)
+    own = reference
+    if projector.times != 1.0:
+        own = reference.on_rows(spread_rows(reference.training, projector.rows))
     rows = []
     for draws, one in zip(reference.clustered_draws(clusters), projections, strict=True):
-        component = learned_from.cluster_of(draws)
-        figures = replace(projector, target=component.target).with_figures(one).figures
+        component = own.cluster_of(draws)
+        at = one.kernel, one.parameters[None], one.active[None]
+        error = projector.times * float(projector.criterion(component.target, *at)[0])
+        there = replace(projector, target=component.target)
+        figures = there.with_figures(one._replace(error=error)).figures
         assert figures is not None  # they have just been computed
         rows.append(component.weight * np.array(figures))
     return Figures(*np.sum(rows, axis=0).tolist())
@@ -141,7 +185,7 @@ def _parts(
     projector: ProcessProjector,
     integrated: Projection,
     positions: tuple[int, ...],
-    curvature: Memory | None,
+    learning: _Learning,
     clusters: Sequence[Draws | None] | _Batch,
 ) -> list[tuple[Projection, Part]]:
     """Project some clusters; the matrices of their targets are let go at once, unless kept."""
@@ -149,20 +193,25 @@ def _parts(
     if batch.components[0].target is reference.target:
         found = [integrated]
     else:
-        learning = batch
-        if projector.times != 1.0 and not isinstance(clusters, _Batch):
-            learning = _batch(_rows_learned_from(reference, projector), clusters)
-        found = _project(reference, projector, integrated, learning, curvature)
+        own = batch
+        if learning.reference is not reference and not isinstance(clusters, _Batch):
+            own = _batch(learning.reference, clusters)
+        found = _project(learning, own)
+        found = [_moved(one, learning.together, integrated, projector.family) for one in found]
     learn = projector.learn
     parts = parts_of(reference.problem, batch.components, batch.targets, found, positions, learn)
     return list(zip(found, parts, strict=True))
 
 
-def _rows_learned_from(reference: TargetReference, projector: ProcessProjector) -> TargetReference:
-    """Return the reference of the rows that submodels are learned from."""
-    if projector.times == 1.0:
-        return reference
-    return reference.on_rows(spread_rows(reference.training, projector.rows))
+def _moved(
+    found: Projection, together: Projection, integrated: Projection, family: Family
+) -> Projection:
+    """Return a cluster on all rows: as far from all draws together as it is on few of them."""
+    if together is integrated:
+        return found._replace(inputs=integrated.inputs)
+    bounds = family.bounds if integrated.active.any() else null_family(family).bounds
+    parameters = integrated.parameters + found.parameters - together.parameters
+    return found._replace(parameters=np.clip(parameters, *bounds), inputs=integrated.inputs)
 
 
 def _curvature(projector: ProcessProjector, integrated: Projection) -> Memory:
@@ -184,15 +233,9 @@ def _curvature(projector: ProcessProjector, integrated: Projection) -> Memory:
     return memory
 
 
-def _project(
-    reference: TargetReference,
-    projector: ProcessProjector,
-    integrated: Projection,
-    batch: _Batch,
-    curvature: Memory | None,
-) -> list[Projection]:
-    mask = integrated.active
-    if not mask.any():
+def _project(learning: _Learning, batch: _Batch) -> list[Projection]:
+    reference, projector, together, curvature = learning
+    if not together.active.any():
         projector = projector.without_inputs
     families = tuple(
         _own_family(reference, projector.family, component) for component in batch.components
@@ -201,13 +244,11 @@ def _project(
         replace(projector, target=component.target, family=family)
         for component, family in zip(batch.components, families, strict=True)
     ]
-    starts = [_starts(family, integrated, curvature is not None) for family in families]
+    starts = [_starts(family, together, curvature is not None) for family in families]
     if batch.targets is not None:
-        together = replace(projector, target=batch.targets, families=families)
-        found = _learned(together, starts, curvature)
-    else:
-        found = [_learned(one, [at], curvature)[0] for one, at in zip(own, starts, strict=True)]
-    return [end._replace(inputs=integrated.inputs) for end in found]
+        side_by_side = replace(projector, target=batch.targets, families=families)
+        return _learned(side_by_side, starts, curvature)
+    return [_learned(one, [at], curvature)[0] for one, at in zip(own, starts, strict=True)]
 
 
 def _learned(
@@ -234,14 +275,14 @@ def _own_family(reference: TargetReference, family: Family, component: Cluster) 
     return replace(family, known=reference.problem.halves(component.known)[0])
 
 
-def _starts(family: Family, integrated: Projection, near: bool) -> Starts:
+def _starts(family: Family, together: Projection, near: bool) -> Starts:
     """Return the cluster's own values, and where all draws together ended.
 
     Near that optimum nothing else is a start, unless the cluster itself is a submodel: with all
     inputs that it uses.
     """
-    mask = integrated.active
-    here = starts_at([integrated.parameters], mask)
+    mask = together.active
+    here = starts_at([together.parameters], mask)
     if family.known is None:
         return here if near else usual_starts(family, mask).plus(here)
     itself = () if np.any(family.used & ~mask) else (0.0,)

@@ -17,6 +17,9 @@ LEARNED = 2000
 """Rows that a submodel is learned from at most, on a processor. With more of them its parameters
 hardly change, and an evaluation takes the cube of their number; predictions are given all rows."""
 
+STAGES = ((240, 200), (1400, 600))
+"""From so many rows on there is a stage of so many."""
+
 
 class Learned(NamedTuple):
     """What submodels are learned from."""
@@ -47,6 +50,15 @@ def target_on(reference: TargetReference, rows: NDArray[np.intp]) -> Target:
     target = reference.on_rows(rows).target
     assert target.left_out is not None  # every reference predicts its own rows
     return replace(target, inducing=None, left_out=replace(target.left_out, inducing=None))
+
+
+def stage_sizes(rows: int) -> list[int]:
+    """Return how many of so many rows there are in each stage, the fewest first.
+
+    >>> stage_sizes(300), stage_sizes(100)
+    ([200], [])
+    """
+    return [count for least, count in STAGES if rows >= least]
 
 
 def spread_rows(training: TrainingSet, count: int) -> NDArray[np.intp]:

@@ -29,12 +29,9 @@ from gpproj.projection.process_projector import ProcessProjector, start_at
 from gpproj.projection.projections import Projection
 from gpproj.projection.protocol import Learned, Projector
 from gpproj.projection.solver import MAX_ITERATIONS, THOROUGH, Stages, clearly_worse
-from gpproj.projection.some_rows import spread_rows, target_on
+from gpproj.projection.some_rows import spread_rows, stage_sizes, target_on
 from gpproj.projection.starts import Starts
 from gpproj.reference import Reference, Target, TargetReference
-
-STAGES = ((240, 200), (1400, 600))
-"""From so many rows on there is a stage of so many."""
 
 CONTENDERS = 3
 """Candidates that are learned on all rows at most, where few rows cannot tell them apart."""
@@ -326,12 +323,11 @@ def staged(projector: Projector, reference: Reference) -> Projector:
         and is_numpy(reference.target.X)
     ):
         return projector
-    n, found = reference.training.n, None
-    for least, count in STAGES:
-        if n >= least:
-            rows = spread_rows(reference.training, count)
-            own = replace(projector, target=target_on(reference, rows), times=1.0)
-            found = own if found is None else _over(own, found)
+    found: ProcessProjector | None = None
+    for count in stage_sizes(reference.training.n):
+        rows = spread_rows(reference.training, count)
+        own = replace(projector, target=target_on(reference, rows), times=1.0)
+        found = own if found is None else _over(own, found)
     return projector if found is None else _over(projector, found)
 
 

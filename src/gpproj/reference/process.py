@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
     from gpproj.optimise import Outcome
 
+SUBSETS = 3
+"""References of some of the rows that are kept."""
+
 KEPT = 2**25
 """Numbers, of the processes at all draws together, that are kept for further predictions: a quarter
 of a gigabyte."""
@@ -194,8 +197,17 @@ class GaussianProcessReference(TargetReference, Mixture):
         return replace(moved, problem=problem)
 
     def on_rows(self, rows: NDArray[np.intp]) -> Self:
-        """Return the reference of some rows alone; hyperparameters and scaling stay fixed."""
-        return self._with(self.training.take(rows), recipe=None, posterior=None)
+        """Return the reference of some rows alone; hyperparameters and scaling stay fixed.
+
+        The stages of a search, and the draws of its submodels, have the same rows.
+        """
+        key = np.asarray(rows).tobytes()
+        if key not in self._subsets:
+            while len(self._subsets) >= SUBSETS:
+                del self._subsets[next(iter(self._subsets))]
+            own = self._with(self.training.take(rows), recipe=None, posterior=None)
+            self._subsets[key] = own
+        return self._subsets[key]
 
     def _with(self, training: TrainingSet, **changes: Any) -> Self:
         return super()._with(training, **{"_computed": None, **changes})
@@ -273,9 +285,27 @@ class GaussianProcessReference(TargetReference, Mixture):
         """Return what the projections of some of the draws are compared with."""
         if draws is None or draws.count == self.draws.count:
             return Cluster(1.0, self.target, self.latent.likelihood, self.draws.centre)
+        # With Gaussian noise a cluster has no matrix of its own until somebody asks for it.
+        kept = self.problem.is_exact and self.problem.inducing is None
+        key = draws.parameters.tobytes() + draws.weights.tobytes()
+        if kept and key in self._clusters:
+            return self._clusters[key]
         latent = integrate(self.problem, draws)
         target = target_of(self.problem, latent)
-        return Cluster(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
+        found = Cluster(float(draws.weights.sum()), target, latent.likelihood, draws.centre)
+        if kept:
+            self._clusters[key] = found
+        return found
+
+    @cached_property
+    def _clusters(self) -> dict[bytes, Cluster]:
+        """Clusters that were asked for, by their draws."""
+        return {}
+
+    @cached_property
+    def _subsets(self) -> dict[bytes, Self]:
+        """References of some of the rows that were asked for last, by their rows."""
+        return {}
 
     @cached_property
     def _partitions(self) -> dict[int, list[NDArray[np.intp]]]:
@@ -301,8 +331,9 @@ class GaussianProcessReference(TargetReference, Mixture):
         return list(conditioned_draws(self.problem, self.draws))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Go elsewhere without what is kept to predict quickly."""
-        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+        """Go elsewhere without what is kept to be quick."""
+        kept = ("_kept", "_clusters", "_subsets")
+        return {name: value for name, value in self.__dict__.items() if name not in kept}
 
     def _components(self) -> Iterator[Component]:
         problem = self.problem

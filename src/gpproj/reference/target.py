@@ -28,6 +28,7 @@ from gpproj.linalg import (
     Replays,
     cholesky,
     in_lapack_order,
+    is_numpy,
     like,
     lower_triangle,
     namespace,
@@ -78,7 +79,10 @@ class SiteRows:
 
     @cached_property
     def site_scale(self) -> Array:
-        """`tau^1/2 1 1' tau^1/2`, `(1, n, n)`."""
+        """`tau^1/2 1 1' tau^1/2`, `(1, n, n)`; one number where all sites are equally precise."""
+        root = self.site_root
+        if is_numpy(root) and root.ndim == 1 and np.all(root == root[0]):
+            return np.full((1, 1, 1), root[0] * root[0])
         outer = self.site_root[:, None] * self.site_root[None, :]
         return in_lapack_order(outer[None, :, :])
 
