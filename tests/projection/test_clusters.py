@@ -248,7 +248,8 @@ def test_clusters_start_from_their_own_values(ref, monkeypatch, learn):
         return starts_at([family.at(family.known, 0.1)], mask)
 
     monkeypatch.setattr("gpproj.projection.clusters.reference_starts", noted)
-    gpproj.project(ref, ["a", "b"], learn, clusters="draws")
+    # With all inputs each cluster is a submodel of its own.
+    gpproj.project(ref, ref.feature_names, learn, clusters="draws")
     np.testing.assert_allclose(asked, ref.draws.parameters[:, :-1])
 
 
@@ -366,3 +367,27 @@ def test_one_cluster_learns_nothing_anew(ref, point, monkeypatch):
     monkeypatch.setattr(clusters_module, "_curvature", lambda *_: pytest.fail("not needed"))
     assert gpproj.project(ref, ["a"], clusters=1).clusters == 1
     assert gpproj.project(point, ["a"]).clusters == 1
+
+
+def test_draws_learned_on_few_rows_are_those_of_all_rows(monkeypatch):
+    """By how much draws differ from all of them together shows on few rows as well."""
+    X, y = make_data(n=120, seed=3)
+    many = gpproj.fit(X, y, draws=16)
+    X_new, y_new = make_data(n=300, seed=5)
+    alone = gpproj.project(many, ["a", "b"], clusters="draws")
+    asked = []
+
+    def on_few(rows):
+        asked.append(rows)
+        return [80]
+
+    monkeypatch.setattr("gpproj.projection.clusters.stage_sizes", on_few)
+    staged = gpproj.project(many, ["a", "b"], clusters="draws")
+    assert asked == [120]
+    assert {one.coefficients.shape[-1] for one in (p.predictor for p in staged.parts)} == {120}
+    away = staged.log_density(X_new, y_new) - alone.log_density(X_new, y_new)
+    assert abs(away.mean()) < 0.02
+    found, expected = (one.predict(X_new).variance.mean() for one in (staged, alone))
+    assert found == pytest.approx(expected, rel=0.15)
+    # Figures are those of all rows, computed where they are asked for.
+    assert staged.loo_divergence == pytest.approx(alone.loo_divergence, rel=0.2)

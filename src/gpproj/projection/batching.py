@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import call_gathered
+from gpproj.execute import call_gathered, has_partners
 from gpproj.linalg import Host, is_numpy
 from gpproj.optimise import State, advance, concatenate_states
 from gpproj.projection.family import Family
@@ -37,8 +37,10 @@ class Evaluator(NamedTuple):
 
 
 def evaluator_for(target: Target | Targets) -> Evaluator:
-    """Return functions that share lanes with partners, or those that share batches on a device."""
-    return ON_PROCESSOR if is_numpy(target.X) else BATCHED
+    """Return plain functions, those that share lanes with partners, or batches on a device."""
+    if not is_numpy(target.X):
+        return BATCHED
+    return SHARED if has_partners() else PLAIN
 
 
 class _Run(NamedTuple):
@@ -157,5 +159,6 @@ def _figures_batched(loss: Loss, criterion: Criterion, parameters: Host) -> Host
     return found
 
 
-ON_PROCESSOR = Evaluator(begin_shared, advance_shared, Loss.figures)
+PLAIN = Evaluator(Loss.begin, advance, Loss.figures)
+SHARED = Evaluator(begin_shared, advance_shared, Loss.figures)
 BATCHED = Evaluator(_begin_batched, _advance_batched, _figures_batched)

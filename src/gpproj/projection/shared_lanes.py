@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpproj.execute import Rows, has_partners, shared
+from gpproj.execute import Rows, shared
 from gpproj.linalg import Host, is_numpy
 from gpproj.optimise import State, advance
 from gpproj.projection.family import Family
@@ -57,10 +57,9 @@ def advance_shared(loss: Loss, state: State, iterations: int) -> State:
 
 
 def _can_be_shared(loss: Loss) -> bool:
-    """Say whether there is somebody to share lanes with that have one target and family."""
+    """Say whether lanes have one target and family, which partners remember."""
     return (
-        has_partners()
-        and isinstance(loss.target, Target)
+        isinstance(loss.target, Target)
         and loss.family_of_lane is None
         and loss.compared_with.inducing is None
         and is_numpy(loss.target.X)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import compress, islice
 from typing import TypeAlias
 
@@ -96,7 +95,7 @@ class Solver:
     families: tuple[Family, ...] = ()
     """Families of the sets of a call, where each has a target and a prior of its own."""
 
-    @cached_property
+    @property
     def _evaluator(self) -> Evaluator:
         return evaluator_for(self.target)
 
