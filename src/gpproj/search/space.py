@@ -81,13 +81,17 @@ class SearchSpace:
         near: bool = False,
     ) -> list[CandidateFit]:
         """Begin several sets, and run them a little; parameters as for `Projector.begin`."""
+        masks = [self.varying_inputs(own) for own in sets]
         # Sets that are begun near a parent are compared as they stand: all have the same start.
-        learned = self.learned if not near else None
+        all_learned = all(mask.tobytes() in self.learned for mask in masks)
+        learned = self.learned if all_learned or not near else None
+        if all_learned:  # other rows have taken them most of the way
+            iterations = -(-iterations // 2)
         begin, parents = self.projector.begin, tuple(known)
         work = partial(begin, known=parents, iterations=iterations, near=near, learned=learned)
         # What costs next to nothing is not worth a worker.
         n_jobs = self.n_jobs if self.projector.effort is None else 1
-        found = run_in_batches(work, [self.varying_inputs(own) for own in sets], n_jobs)
+        found = run_in_batches(work, masks, n_jobs)
         return self._seen(found) if iterations else found
 
     def _seen(self, fits: list[CandidateFit]) -> list[CandidateFit]:
