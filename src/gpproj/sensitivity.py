@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpproj.kernels import reach_of
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Host, like, namespace, one_blas_thread, to_host
-from gpproj.prediction import Gradients, Mixture, Prediction
+from gpproj.prediction import Gradients, LatentPredictor, Mixture, Prediction
 from gpproj.reference import GaussianProcessReference, Reference
 from gpproj.reference.sampling import check_count
 
@@ -28,6 +30,9 @@ polynomial of degree ten."""
 
 SMALLEST = 1e-12
 """Latent variance of classes and counts below which differences would be of rounding errors."""
+
+HARDLY = 1e-4
+"""Change of a kernel's exponent that is next to none."""
 
 COLLINEAR = 1e-8
 """An input that the others explain but for this fraction of its standard deviation follows from
@@ -277,17 +282,36 @@ class Change(NamedTuple):
 
 
 def predictive_means(reference: Reference, changes: Sequence[Change]) -> Host:
-    """Return the predictive mean at the training rows with each of the changes, `(len, n)`."""
+    """Return the predictive mean at the training rows with each of the changes, `(len, n)`.
+
+    Inputs that hardly act in a draw change nothing there.
+    """
     X = reference.training.X
     xp = namespace(X)
     columns = xp.arange(X.shape[1], device=X.device)[None, :]
     means = np.zeros((len(changes), X.shape[0]))
     # Draws are conditioned one after the other, and each of them only once.
     for weight, predictor, _ in cast(Mixture, reference)._components():
+        unchanged = to_host(predictor.mean(X))
+        acting = _acting(predictor, X)
         for row, (position, values) in enumerate(changes):
+            if not acting[position]:
+                means[row] += weight * unchanged
+                continue
             changed = xp.where(columns == position, like(values, X)[:, None], X)
             means[row] += weight * to_host(predictor.mean(changed))
     return means
+
+
+def _acting(predictor: LatentPredictor, X: Array) -> NDArray[np.bool_]:
+    """Return which inputs change the covariances of a process by more than next to nothing."""
+    kernel, d = predictor.kernel, int(X.shape[1])
+    reach = reach_of(kernel, predictor.log_parameters, X)
+    found = np.zeros(d, dtype=bool)
+    for one, own in zip(kernel.parameters(d), reach, strict=True):
+        if one.input is not None:
+            found[one.input] |= bool(own > HARDLY)
+    return found & predictor.mask
 
 
 def conditional_normal(X: Host) -> tuple[Host, Host]:

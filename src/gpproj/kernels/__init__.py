@@ -18,6 +18,7 @@ from gpproj.kernels.constant import Constant, Zero
 from gpproj.kernels.from_scikit_learn import ScikitLearn
 from gpproj.kernels.kinds import KINDS, ParameterKind, Typical, Unit
 from gpproj.kernels.linear import Linear
+from gpproj.kernels.reach import reach_of
 from gpproj.kernels.stationary import Matern32, Matern52, SquaredExponential, Stationary
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "Typical",
     "Unit",
     "Zero",
+    "reach_of",
 ]

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from gpproj.data import positive
 from gpproj.linalg import Host
 
+STEP = 1e-4
+"""Step of differences of slopes."""
+
 
 class Distribution(ABC):
     """A distribution of a positive number x, known by the density of t = log x.
@@ -43,6 +46,11 @@ class Distribution(ABC):
         """
         value, gradient = self.log_ratio(t)
         return np.where(counted, value, 0.0).sum(axis=1), np.where(counted, gradient, 0.0)
+
+    def joint_curvature(self, t: Host, counted: NDArray[np.bool_]) -> Host:
+        """Return the second derivatives of the joint log density at one vector, `(k, k)`."""
+        slopes = self.log_ratio(np.stack([t - STEP, t + STEP]))[1]
+        return np.diag(np.where(counted, (slopes[1] - slopes[0]) / (2.0 * STEP), 0.0))
 
     def __post_init__(self) -> None:
         """Refuse parameters that are not positive."""

@@ -114,6 +114,16 @@ class Prior:
             value += part
         return LogPrior(value, gradient)
 
+    def curvature(self, parameters: Host, mask: NDArray[np.bool_]) -> Host:
+        """Return the second derivatives of the log density at a vector `(p,)`, `(p, p)`."""
+        t = parameters - self.log_units
+        counted = entries_of_inputs(self.owners, mask[None, :])[0]
+        found = np.zeros((t.size, t.size))
+        for distribution, columns in self._columns.items():
+            own = np.arange(t.size)[columns]
+            found[np.ix_(own, own)] = distribution.joint_curvature(t[own], counted[own])
+        return found
+
     @cached_property
     def bounds(self) -> Bounds:
         """Where the density is positive, `(p,)` each; infinite where it is everywhere."""

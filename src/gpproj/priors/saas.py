@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,22 +70,52 @@ class SparseScales(Distribution):
         roundings. It is highest where all u_j are zero, `B(1/2, (k + 1)/2)` with Euler's beta
         function, up to factors of pi.
         """
-        log_rho, middle = -2.0 * t, math.log(self.scale)
         value, gradient = np.empty(len(t)), np.zeros_like(t)
-        for row, (all_of_them, use) in enumerate(zip(log_rho, counted, strict=True)):
-            own = all_of_them[use]
-            step = min(WIDEST, STEP / math.sqrt(own.size + 1))
-            reach = TAIL / (own.size + 1) + 1.0
-            # Multiples of the step from the median: other rows do not move the nodes of this one.
-            first = math.floor((min(own.min(initial=middle), middle) - reach - middle) / step)
-            last = math.ceil((max(own.max(initial=middle), middle) + reach - middle) / step)
-            away = step * np.arange(first, last + 1)
-            total, slope = _log_integrand(own - middle, away)
-            integral = np.logaddexp.reduce(total)
-            value[row] = integral + math.log(step) - betaln(0.5, 0.5 * (own.size + 1))
+        for row, (own, use) in enumerate(zip(t, counted, strict=True)):
+            found = self._integrated(own[use])
+            value[row] = found.value
             # d/dt log cosh(u) = -2 tanh(u), averaged over what the length-scales say of tau.
-            gradient[row, use] = 2.0 * slope @ np.exp(total - integral)
+            gradient[row, use] = 2.0 * found.tanh @ found.weights
         return value, gradient
+
+    def joint_curvature(self, t: Host, counted: NDArray[np.bool_]) -> Host:
+        """Return the second derivatives of the joint log density at one vector, `(k, k)`.
+
+        They are means and covariances over log tau: `-4 E[1 / cosh(u)^2]` on the diagonal, and
+        `4 cov(tanh(u_i), tanh(u_j))` everywhere.
+        """
+        found = self._integrated(t[counted])
+        mean, weighted = found.tanh @ found.weights, found.tanh * found.weights
+        own = 4.0 * (weighted @ found.tanh.T - np.outer(mean, mean))
+        own[np.diag_indices_from(own)] -= 4.0 * (1.0 - np.sum(weighted * found.tanh, axis=1))
+        curvature = np.zeros((t.size, t.size))
+        curvature[np.ix_(counted, counted)] = own
+        return curvature
+
+    def _integrated(self, t: Host) -> _Integral:
+        """Integrate over log tau, `(k,)` logarithms of length-scales given."""
+        log_rho, middle = -2.0 * t, math.log(self.scale)
+        step = min(WIDEST, STEP / math.sqrt(t.size + 1))
+        reach = TAIL / (t.size + 1) + 1.0
+        # Multiples of the step from the median: other rows do not move the nodes of this one.
+        first = math.floor((min(log_rho.min(initial=middle), middle) - reach - middle) / step)
+        last = math.ceil((max(log_rho.max(initial=middle), middle) + reach - middle) / step)
+        away = step * np.arange(first, last + 1)
+        total, tanh = _log_integrand(log_rho - middle, away)
+        integral = np.logaddexp.reduce(total)
+        value = float(integral + math.log(step) - betaln(0.5, 0.5 * (t.size + 1)))
+        return _Integral(value, tanh, np.exp(total - integral))
+
+
+class _Integral(NamedTuple):
+    """The integral over log tau, and what is averaged over it."""
+
+    value: float
+    """Log of the integral."""
+    tanh: Host
+    """`tanh(u_j - a)` at the nodes, `(k, m)`."""
+    weights: Host
+    """Shares of the nodes in the integral, `(m,)`."""
 
 
 def _log_integrand(u: Host, away: Host) -> tuple[Host, Host]:

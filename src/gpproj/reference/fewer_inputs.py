@@ -28,8 +28,9 @@ from gpproj.inference import log_evidence
 from gpproj.linalg import Host
 from gpproj.optimise import State
 from gpproj.priors import parameter_units
+from gpproj.reference.idle import evidence_without_each
 from gpproj.reference.log_posterior import LogPosterior
-from gpproj.reference.modes import STEP, Mode, modes_of
+from gpproj.reference.modes import Mode, modes_of
 
 FAR = 100.0
 """Length-scale, in units of the data, above which an input may as well be off."""
@@ -67,11 +68,13 @@ def without_useless_inputs(posterior: LogPosterior, optimum: State) -> tuple[Log
     relative = best[: len(units)] - np.log(units)
     now = _loss(posterior, best, mask)
     far = [j for j in np.flatnonzero(mask).tolist() if min(relative[places[j]]) > np.log(FAR)]
-    useless = [
-        j
-        for j in far
-        if _loss(_without(posterior, [j]), _switched_off(posterior, best, [j]), mask) < now
-    ]
+    if not far:
+        return posterior, optimum
+    each_off = np.array([_switched_off(posterior, best, [j]) for j in far])
+    losses = -evidence_without_each(posterior, best, [places[j] for j in far], each_off)
+    if posterior.log_prior is not None:
+        losses -= posterior.log_prior(each_off, posterior.problem.masks(len(far))).value
+    useless = [j for j, loss in zip(far, losses.tolist(), strict=True) if loss < now]
     if not useless or len(useless) == int(mask.sum()):
         return posterior, optimum
     smaller = _without(posterior, useless)
@@ -137,12 +140,12 @@ def _eliminated(posterior: LogPosterior, start: Host) -> Iterator[tuple[LogPoste
 
     Those inputs leave whose absence the data notice least, as the others stand.
     """
-    size, x = int(posterior.problem.mask.sum()), start
+    size, x, places = int(posterior.problem.mask.sum()), start, _places(posterior)
     while size > 1:
         size = size - 1 if size <= ONE_BY_ONE else max(round(size / SHRUNK), ONE_BY_ONE)
         inside = np.flatnonzero(posterior.problem.mask).tolist()
         each_off = np.array([_switched_off(posterior, x, [j]) for j in inside])
-        evidence = log_evidence(posterior.problem, each_off).value
+        evidence = evidence_without_each(posterior, x, [places[j] for j in inside], each_off)
         order = np.argsort(np.where(np.isfinite(evidence), -evidence, np.inf), kind="stable")
         gone = [inside[place] for place in order[: len(inside) - size]]
         x = _switched_off(posterior, x, gone)
@@ -183,10 +186,7 @@ def _open_inputs(posterior: LogPosterior, mode: Mode) -> float:
     assert prior is not None  # it is that of sparse axes
     every = _places(posterior)
     places = [place for j in np.flatnonzero(mask).tolist() for place in every[j]]
-    moved = np.repeat(mode.parameters[None, :], len(places) + 1, axis=0)
-    moved[np.arange(len(places)), places] += STEP
-    slopes = prior(moved, posterior.problem.masks(len(moved))).gradient
-    curvature = (slopes[-1, places] - slopes[np.arange(len(places)), places]) / STEP
+    curvature = -np.diag(prior.curvature(mode.parameters, mask))[places]
     variance = np.sum(mode.spread[places] ** 2, axis=1)
     return float(np.sum(np.clip(curvature * variance, 0.0, 1.0)))
 

@@ -216,6 +216,6 @@ class LogPosterior:
         return replace(self.on_some_rows(most), times=self.times * max(1.0, self.rows / most))
 
     @cached_property
-    def curvature(self) -> Callable[..., Evidence]:
-        """A density with about the same curvature, for differences of gradients."""
-        return self.by_some_rows(CURVED).density()
+    def for_curvature(self) -> LogPosterior:
+        """A posterior with about the same curvature, for differences of gradients."""
+        return self.by_some_rows(CURVED)

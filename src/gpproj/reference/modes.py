@@ -13,7 +13,7 @@ their mass instead of their height.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,22 +21,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from gpproj.inference import Evidence
 from gpproj.linalg import Host
 from gpproj.optimise import Outcome, State
 from gpproj.priors import Bounds
 from gpproj.reference.draws import Draws
+from gpproj.reference.idle import curvature
 from gpproj.reference.log_posterior import MEMORY, LogPosterior
-
-STEP = 1e-4
-"""In log hyperparameters, for differences of gradients."""
 
 WIDEST = 2.0
 """Largest standard deviation of a log hyperparameter: the posterior is no Gaussian beyond it, least
 of all where the data say nothing and the mode is at a bound."""
-
-BATCH = 16
-"""Gradients that are computed at a time."""
 
 NEAR = 1e-3
 """Distance of a log hyperparameter from its bound that counts as none."""
@@ -81,13 +75,13 @@ def modes_of(posterior: LogPosterior, optimum: Outcome | State) -> list[Mode]:
     optimum : Outcome or State
         How its maximisation has ended from each start.
     """
-    free, box = _free(posterior), posterior.bounds
+    free = _free(posterior)
     found: list[Mode] = []
     for lane in np.argsort(optimum.value, kind="stable"):
         x, height = optimum.x[lane], -float(optimum.value[lane])
         if np.isfinite(height) and not any(_same(mode, x, free) for mode in found):
             slope = -optimum.gradient[lane]
-            found.append(_mode(posterior.curvature, x, height, slope, free, box))
+            found.append(_mode(posterior, x, height, slope, free))
     return sorted(found, key=lambda mode: -mode.log_mass)
 
 
@@ -108,30 +102,20 @@ def _free(posterior: LogPosterior) -> NDArray[np.bool_]:
 
 
 def _mode(
-    curved: Callable[[Host], Evidence],
-    x: Host,
-    height: float,
-    slope: Host,
-    free: NDArray[np.bool_],
-    box: Bounds,
+    posterior: LogPosterior, x: Host, height: float, slope: Host, free: NDArray[np.bool_]
 ) -> Mode:
+    box = posterior.bounds
     # The density falls like exp(-|slope| t) from a bound that it pushes against.
     pushed = free & (
         ((x < box.lower + NEAR) & (slope < 0.0)) | ((x > box.upper - NEAR) & (slope > 0.0))
     )
     mass = height - float(np.sum(np.log(np.maximum(np.abs(slope[pushed]), 1.0 / WIDEST))))
     places = np.flatnonzero(free & ~pushed)
-    points = np.repeat(x[None, :], places.size + 1, axis=0)
-    points[np.arange(places.size), places] += STEP
-    # A few at a time: each is a matrix of all rows.
-    blocks = np.split(points, range(BATCH, len(points), BATCH))
-    gradients = np.concatenate([curved(block).gradient for block in blocks])
-    H = (gradients[-1, places] - gradients[:-1, places]) / STEP
-    H = 0.5 * (H + H.T)
+    H = curvature(posterior, x, places)
     if not np.all(np.isfinite(H)):  # the density ends here, and nothing around it can be drawn
         return Mode(x, np.zeros((x.size, 0)), height)
-    curvature, directions = np.linalg.eigh(H)
-    sd = 1.0 / np.sqrt(np.maximum(curvature, WIDEST**-2))
+    values, directions = np.linalg.eigh(H)
+    sd = 1.0 / np.sqrt(np.maximum(values, WIDEST**-2))
     spread = np.zeros((x.size, places.size))
     spread[places] = directions * sd
     mass += float(np.sum(np.log(sd))) + 0.5 * places.size * math.log(2.0 * math.pi)

@@ -29,9 +29,9 @@ REFINE = 200
 NOTHING_LEFT = 1e-4
 """An objective (in nats) below which there is no race: all is explained."""
 
-BLOCK = 100
+BLOCK, SHARE = 100, 0.5
 """Candidates that start at a time, where there are more: the next ones start if any of the last
-are among the best."""
+gains such a share of what the best one does."""
 
 ARRIVE, OF = 3, 10
 """Candidates that are optimised to convergence, at least, where beginning costs next to nothing;
@@ -134,7 +134,7 @@ def race(step: Step, candidates: Sequence[int], expected_gains: Host) -> list[Ca
         return found
 
     first = not parent.inputs.any()
-    running, fits = _started(step, candidates, running, FIRST_WARM if first else WARM, heats.arrive)
+    running, fits = _started(step, candidates, running, FIRST_WARM if first else WARM)
     costs = space.costs(candidates)
     for count, iterations in ((heats.go_on, FURTHER), (heats.arrive, 0)):
         errors = space.projector.errors(fits)
@@ -156,19 +156,20 @@ def race(step: Step, candidates: Sequence[int], expected_gains: Host) -> list[Ca
 
 
 def _started(
-    step: Step, candidates: Sequence[int], places: NDArray[np.intp], iterations: int, best: int
+    step: Step, candidates: Sequence[int], places: NDArray[np.intp], iterations: int
 ) -> tuple[NDArray[np.intp], list[CandidateFit]]:
     """Begin candidates in their order, block by block, and return those that were begun.
 
-    The next block is begun if any of the last one is among the best of those so far.
+    The next block is begun if any of the last one gains about as much as the best so far.
     """
     fits: list[CandidateFit] = []
     while len(fits) < len(places):
         block = places[len(fits) : len(fits) + BLOCK]
         sets = [step.members(candidates[place]) for place in block]
         fits += step.space.begin(sets, (step.parent,), iterations)
-        order = np.argsort(step.space.projector.errors(fits), kind="stable")[:best]
-        if len(fits) > BLOCK and not np.any(order >= len(fits) - len(block)):
+        costs = step.space.costs([candidates[place] for place in places[: len(fits)]])
+        gains = step.gains(step.space.projector.errors(fits), costs)
+        if len(fits) > BLOCK and gains[-len(block) :].max() < SHARE * gains.max():
             break
     return places[: len(fits)], fits
 
