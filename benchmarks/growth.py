@@ -17,7 +17,7 @@ after the usual search, as a share of what all inputs explain: (null - full). Pe
 taken before that second search.
 
 Slopes are those of log seconds against the log of rows, or of columns, by least squares. The usual
-search has stages of fewer rows where there are enough (`gpproj.projection.stages.STAGES`), and
+search has stages of fewer rows where there are enough (`gpproj.projection.some_rows.STAGES`), and
 costs less from there on: a slope across such a number of rows tells little. JSON has seconds of
 processors too, which other work on the machine changes less. Data sets need the data folder in
 GPPROJ_DATA.
@@ -46,7 +46,7 @@ import numpy as np
 import pandas as pd
 
 import gpproj
-from gpproj.projection import stages
+from gpproj.projection import some_rows
 
 SETS = ("boston", "automobile", "crime", "energy", "yacht", "parkinsons", "bike")
 LOGS = ("yacht", "bike")
@@ -158,7 +158,7 @@ def measured(case: Case) -> dict[str, Any]:
         "reference_log_density": score(reference, tests),
     }
     if case.whole:
-        with patch.object(stages, "STAGES", ()):
+        with patch.object(some_rows, "STAGES", ()):
             whole, whole_seconds = clock("whole", lambda: searched(reference, case))
         seconds |= whole_seconds
         excess = largest_excess(path, whole)

@@ -228,6 +228,21 @@ def data():
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_a_curvature(name, data):
+    X, y = data
+    prior = prior_of(
+        name, KERNEL, scales(training_set(X, y, standardize=True)), ("noise_variance",)
+    )
+    parameters = np.random.default_rng(3).standard_normal(6)
+    for mask in ([True, True, True], [True, False, True]):
+        own = np.array(mask)
+        steps = parameters + 1e-5 * np.vstack([np.eye(6), -np.eye(6)])
+        slopes = prior(steps, np.tile(own, (12, 1))).gradient
+        expected = (slopes[:6] - slopes[6:]) / 2e-5
+        np.testing.assert_allclose(prior.curvature(parameters, own), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_name_has_a_gradient(name, data):
     X, y = data
     prior = prior_of(

@@ -181,7 +181,7 @@ def test_a_search_finds_what_it_finds_on_all_rows(monkeypatch):
     found = gpproj.forward_search(ref, 4, progress=False)
     again = gpproj.forward_search(ref, 4, progress=False, n_jobs=2)
     np.testing.assert_array_equal(found.errors, again.errors)
-    monkeypatch.setattr(stages, "STAGES", ())
+    monkeypatch.setattr("gpproj.projection.some_rows.STAGES", ())
     expected = gpproj.forward_search(ref, 4, progress=False)
     span = expected.null_error - expected.full_error
     assert found.best_inputs(3) == expected.best_inputs(3)

@@ -165,7 +165,7 @@ def test_submodels_of_a_fit_with_inputs_off():
     # An input that is off in most draws starts as one that hardly acts, and finds its way.
     useless = gpproj.project(ref, ["x0", "x3"], clusters=1)
     assert useless.converged
-    assert useless.loo_divergence < path.submodel(1, 1).loo_divergence + 1e-3
+    assert useless.loo_divergence < path.submodel(1, 1).loo_divergence + 5e-3
 
 
 # Copies ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from scipy.special import logsumexp
 
 import gpproj
-from gpproj.inference import Evidence
+from gpproj.inference import Evidence, log_evidence
 from gpproj.kernels import Constant, Matern52, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.priors import Bounds, LogNormal, scales
@@ -44,7 +45,18 @@ def given_density(density, d=2, mask=None, box=WIDE):
     problem = gpproj.condition(*data(d=d), KERNEL, Gaussian(0.1), standardize=True).problem
     mask = np.ones(d, dtype=bool) if mask is None else np.array(mask)
     changed = SimpleNamespace(kernel=problem.kernel, likelihood=problem.likelihood, mask=mask)
-    return SimpleNamespace(problem=changed, density=lambda: density, curvature=density, bounds=box)
+    curvature = partial(by_differences, density)
+    return SimpleNamespace(
+        problem=changed, density=lambda: density, curvature=curvature, bounds=box
+    )
+
+
+def by_differences(density, x, places):
+    """Minus the curvature of a density, by differences of its gradient alone."""
+    points = np.vstack([x + 1e-4 * np.eye(x.size)[places], x])
+    gradients = density(points).gradient[:, places]
+    H = (gradients[-1] - gradients[:-1]) / 1e-4
+    return 0.5 * (H + H.T)
 
 
 def optimum(x, value, slope=0.0):
@@ -246,8 +258,30 @@ def test_few_rows_that_stand_for_many_have_about_their_curvature():
 def replace_curvature(posterior):
     """The same posterior, whose curvature is that of all rows."""
     own = SimpleNamespace(**{name: getattr(posterior, name) for name in ("problem", "bounds")})
-    own.curvature = posterior.density()
+    own.curvature = partial(by_differences, posterior.density())
     return own
+
+
+@pytest.mark.parametrize("prior", ["saas", "weak"])
+def test_idle_inputs_have_the_curvature_and_evidence_of_all_others(prior):
+    """What one gradient tells of inputs that hardly act is what evaluations would."""
+    X, y = data(n=60, d=6, seed=3)
+    ref = gpproj.condition(X, y, KERNEL, Gaussian(0.04), standardize=True)
+    posterior = LogPosterior(ref.problem, scales(ref.training), prior)
+    x = np.log([0.5, 1.2, 0.7, 1.5, 40.0, 90.0, 200.0, 60.0, 0.05])
+    assert posterior._idle(x).tolist() == [False] * 4 + [True] * 4 + [False]
+    places = np.arange(9)
+    expected = by_differences(posterior.density(), x, places)
+    found = posterior.curvature(x, places)
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+    entries = [[place] for place in range(2, 8)]
+    off = np.repeat(x[None, :], 6, axis=0)
+    off[np.arange(6), np.arange(2, 8)] = np.inf
+    evidence = posterior.evidence_without_each(x, entries, off)
+    exact = log_evidence(ref.problem, off).value
+    np.testing.assert_allclose(evidence, exact, atol=0.02)
+    now = log_evidence(ref.problem, x[None, :]).value
+    assert np.abs(exact - now).max() > 1.0  # some of them matter
 
 
 def test_hyperparameters_of_many_rows_are_learned_from_some(monkeypatch):

@@ -80,21 +80,24 @@ def test_many_candidates_start_in_blocks(monkeypatch):
 
 
 def test_blocks_go_on_as_long_as_they_bring_something():
-    """Errors fall along the order at first: of three blocks the last one brings nothing."""
+    """Errors fall along the order at first: of three blocks the last one gains next to nothing."""
     errors = np.r_[np.arange(12.0)[::-1], np.full(30, 50.0)]
     began = []
 
     class Space:
         projector = SimpleNamespace(errors=lambda fits: errors[np.array(fits)])
 
+        def costs(self, numbers):
+            return np.ones(len(numbers))
+
         def begin(self, sets, known, iterations):
             began.append(len(sets))
             return [next(iter(own)) for own in sets]
 
-    step = Step(Space(), frozenset(), None)
+    step = Step(Space(), frozenset(), SimpleNamespace(error=60.0))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(race_module, "BLOCK", 6)
-        places, fits = race_module._started(step, range(42), np.arange(42), 4, best=3)
+        places, fits = race_module._started(step, range(42), np.arange(42), 4)
     assert began == [6, 6, 6]
     assert fits == places.tolist() == list(range(18))
 

@@ -28,7 +28,6 @@ from gpproj.inference import log_evidence
 from gpproj.linalg import Host
 from gpproj.optimise import State
 from gpproj.priors import parameter_units
-from gpproj.reference.idle import evidence_without_each
 from gpproj.reference.log_posterior import LogPosterior
 from gpproj.reference.modes import Mode, modes_of
 
@@ -71,7 +70,7 @@ def without_useless_inputs(posterior: LogPosterior, optimum: State) -> tuple[Log
     if not far:
         return posterior, optimum
     each_off = np.array([_switched_off(posterior, best, [j]) for j in far])
-    losses = -evidence_without_each(posterior, best, [places[j] for j in far], each_off)
+    losses = -posterior.evidence_without_each(best, [places[j] for j in far], each_off)
     if posterior.log_prior is not None:
         losses -= posterior.log_prior(each_off, posterior.problem.masks(len(far))).value
     useless = [j for j, loss in zip(far, losses.tolist(), strict=True) if loss < now]
@@ -145,7 +144,7 @@ def _eliminated(posterior: LogPosterior, start: Host) -> Iterator[tuple[LogPoste
         size = size - 1 if size <= ONE_BY_ONE else max(round(size / SHRUNK), ONE_BY_ONE)
         inside = np.flatnonzero(posterior.problem.mask).tolist()
         each_off = np.array([_switched_off(posterior, x, [j]) for j in inside])
-        evidence = evidence_without_each(posterior, x, [places[j] for j in inside], each_off)
+        evidence = posterior.evidence_without_each(x, [places[j] for j in inside], each_off)
         order = np.argsort(np.where(np.isfinite(evidence), -evidence, np.inf), kind="stable")
         gone = [inside[place] for place in order[: len(inside) - size]]
         x = _switched_off(posterior, x, gone)

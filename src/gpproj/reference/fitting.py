@@ -56,7 +56,7 @@ wide they are."""
 WEIGHED = 2
 """Modes on these rows that are weighed on more rows at least."""
 
-LEARNED = 2000
+LEARNED = 1500
 """Rows that hyperparameters are learned from at most. With more of them they hardly change, and an
 evaluation takes the cube of their number; predictions are given all rows."""
 

@@ -1,4 +1,14 @@
-"""The log posterior density of hyperparameters, which fits maximise and samplers draw from."""
+"""The log posterior density of hyperparameters, which fits maximise and samplers draw from.
+
+With many inputs most length-scales are so long that their inputs hardly act. Let w = 1 / l^2 be the
+relevance of an input and c = w (max x - min x)^2 / 2 the most by which it changes the exponent of a
+kernel. Where c is small, the log evidence L is linear in w,
+
+    dL/dlog l = -2 w dL/dw = g,    L(w = 0) - L = g / 2,    d^2 L / (dlog l)^2 = -2 g,
+
+up to terms of the order of c^2: one gradient tells of all such inputs what would take an
+evaluation, or a gradient, for each.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +22,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import copies_of, taken
 from gpproj.inference import Evidence, Problem, Sites, log_evidence
+from gpproj.kernels import reach_of
 from gpproj.linalg import Host, to_host
 from gpproj.optimise import Outcome, State, advance, begin, concatenate_states
 from gpproj.priors import (
@@ -44,6 +55,13 @@ LOOSE = 1e-6
 CURVED = 500
 """Rows that the curvature around a mode is seen on at most: it takes a gradient for each parameter.
 """
+
+STEP, BATCH = 1e-4, 16
+"""Step in log hyperparameters for differences of gradients, and how many are computed at a time:
+each is a matrix of all rows."""
+
+IDLE = 1e-2
+"""The c below which an input is idle."""
 
 FEW_ITERATIONS, NEAR = 8, 5.0
 """Iterations after which a start must be about as good as the maxima that are known, in nats."""
@@ -216,6 +234,62 @@ class LogPosterior:
         return replace(self.on_some_rows(most), times=self.times * max(1.0, self.rows / most))
 
     @cached_property
-    def for_curvature(self) -> LogPosterior:
+    def _for_curvature(self) -> LogPosterior:
         """A posterior with about the same curvature, for differences of gradients."""
         return self.by_some_rows(CURVED)
+
+    def curvature(self, x: Host, places: NDArray[np.intp]) -> Host:
+        """Return the curvature of minus the log density in some entries, `(k, k)`.
+
+        That of the evidence is seen by differences of gradients, one for each entry that is not
+        idle; the prior has its own.
+        """
+        own = self._for_curvature
+        acting = places[~own._idle(x)[places]]
+        points = np.repeat(x[None, :], acting.size + 1, axis=0)
+        points[np.arange(acting.size), acting] += STEP
+        blocks = np.split(points, range(BATCH, len(points), BATCH))
+        gradients = np.concatenate([own._evidence(block).gradient for block in blocks])
+        H = np.diag(2.0 * gradients[-1])
+        H[acting] = (gradients[-1] - gradients[:-1]) / STEP
+        H[:, acting] = H[acting].T
+        if own.log_prior is not None:
+            H -= own.log_prior.curvature(x, own.problem.mask)
+        H = H[np.ix_(places, places)]
+        return 0.5 * (H + H.T)
+
+    def evidence_without_each(
+        self, x: Host, entries: Sequence[Sequence[int]], each_off: Host
+    ) -> Host:
+        """Return the log evidence with each of some inputs off, `(k,)`.
+
+        Parameters
+        ----------
+        x : array `(p,)`
+            With all of them in.
+        entries : sequence of sequences of int
+            The length-scales of each input.
+        each_off : array `(k, p)`
+            The parameters with each of them off.
+        """
+        idle = self._idle(x)
+        linear = np.array([bool(idle[list(own)].all()) for own in entries])
+        found = np.empty(len(entries))
+        if linear.any():
+            now = self._evidence(x[None, :])
+            gain = 0.5 * np.array([now.gradient[0, list(own)].sum() for own in entries])
+            found[linear] = (now.value[0] + gain)[linear]
+        if not linear.all():
+            found[~linear] = self._evidence(each_off[~linear]).value
+        return found
+
+    def _evidence(self, points: Host) -> Evidence:
+        value, gradient = log_evidence(self.problem, points)
+        return Evidence(self.times * value, self.times * gradient)
+
+    def _idle(self, x: Host) -> NDArray[np.bool_]:
+        """Return which entries are length-scales of idle inputs, `(p,)`."""
+        found = np.zeros(x.size, dtype=bool)
+        kernel = self.problem.halves(x)[0]
+        found[: kernel.size] = reach_of(self.problem.kernel, kernel, self.problem.X) < IDLE
+        return found

@@ -25,7 +25,6 @@ from gpproj.linalg import Host
 from gpproj.optimise import Outcome, State
 from gpproj.priors import Bounds
 from gpproj.reference.draws import Draws
-from gpproj.reference.idle import curvature
 from gpproj.reference.log_posterior import MEMORY, LogPosterior
 
 WIDEST = 2.0
@@ -111,7 +110,7 @@ def _mode(
     )
     mass = height - float(np.sum(np.log(np.maximum(np.abs(slope[pushed]), 1.0 / WIDEST))))
     places = np.flatnonzero(free & ~pushed)
-    H = curvature(posterior, x, places)
+    H = posterior.curvature(x, places)
     if not np.all(np.isfinite(H)):  # the density ends here, and nothing around it can be drawn
         return Mode(x, np.zeros((x.size, 0)), height)
     values, directions = np.linalg.eigh(H)
