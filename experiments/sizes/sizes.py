@@ -70,9 +70,14 @@ INPUTS, TEST = 10, 1000
 RULES = ("margin", "se", "elpd")
 
 
+def generator(seed: int) -> np.random.Generator:
+    """Return the source of everything random of a split."""
+    return np.random.default_rng([seed, 25])
+
+
 def split_of(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
     """Return training and test rows of one split."""
-    rng, n = np.random.default_rng([seed, 25]), CASES[name].train
+    rng, n = generator(seed), CASES[name].train
     if name in SIMULATED:
         X, y, _ = families.FAMILIES[name](rng, n + TEST, INPUTS)
         return X[:n], y[:n], X[n:], y[n:]
@@ -120,9 +125,26 @@ def judged(name: str, seed: int) -> pd.DataFrame:
     sizes |= {rule: cv.smallest_enough(rule) for rule in RULES}
     for rule, size in sizes.items():
         found[rule] = np.nan if size is None else size
+    found["missed"], found["false"] = against_truth(name, seed, cv, sizes["margin"])
     found.insert(0, "split", seed)
     found.insert(0, "data", name)
     return found
+
+
+def against_truth(
+    name: str, seed: int, cv: gpproj.Validation, size: int | None
+) -> tuple[float, float]:
+    """Return how many true inputs a suggestion lacks, and how many of its inputs are not true.
+
+    Not numbers where nobody knows the truth, or nothing is suggested.
+    """
+    if name not in SIMULATED or size is None:
+        return np.nan, np.nan
+    truth = families.FAMILIES[name](generator(seed), 10, INPUTS)[2]
+    names = cv.path.reference.feature_names
+    chosen = {unit.name for unit in cv.path.best_subset(size).units}
+    true = {names[position] for position in truth}
+    return float(len(true - chosen)), float(len(chosen - true))
 
 
 def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> None:
