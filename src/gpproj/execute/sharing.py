@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import pickle
 import signal
+import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib import import_module
 from threading import Thread, current_thread
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -79,7 +81,10 @@ class Partner:
         # Joblib's own way to start processes, which does not run the caller's script again.
         context = get_context("loky")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=serve, args=(other,), daemon=True)
+        # What is imported here will be needed there: nobody is to wait for that.
+        own = __name__.partition(".")[0]
+        names = [name for name in sys.modules if name.partition(".")[0] == own]
+        self._process = context.Process(target=serve, args=(other, names), daemon=True)
         self._process.start()
         other.close()
         self._is_ready = False
@@ -116,9 +121,11 @@ class Partner:
         self._process.join()
 
 
-def serve(pipe: Any) -> None:
-    """Evaluate what is asked for, until the pipe is closed."""
+def serve(pipe: Any, modules: Iterable[str] = ()) -> None:
+    """Import some modules, then evaluate what is asked for, until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # that is the caller's to answer
+    for name in modules:
+        import_module(name)
     remembered: Recent[tuple[Evaluate, Any]] = Recent()
     with suppress(*GONE), one_blas_thread():
         pipe.send("ready")
