@@ -124,7 +124,8 @@ class Scaling:
         mean, scale = self.input_mean, self.input_scale
         if positions is not None:
             mean, scale = taken(mean, positions), taken(scale, positions)
-        return (X - mean) / scale
+        with np.errstate(over="ignore"):  # far from all data is far, however far
+            return (X - mean) / scale
 
     def target(self, y: Array) -> Array:
         """Target (n,) on the model's scale."""

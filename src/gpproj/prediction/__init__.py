@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpproj.prediction.expected import ExpectedTargets, expected_targets
 from gpproj.prediction.intervals import interval
 from gpproj.prediction.mixtures import (
-    ROWS,
     Component,
     Gradients,
     LatentPredictor,
@@ -21,6 +20,7 @@ from gpproj.prediction.responses import (
     ScaledResponses,
     noise_of,
 )
+from gpproj.prediction.tiles import ROWS, by_tiles, weighted
 
 __all__ = [
     "ROWS",
@@ -35,8 +35,10 @@ __all__ = [
     "Predictive",
     "Responses",
     "ScaledResponses",
+    "by_tiles",
     "expected_targets",
     "interval",
     "noise_of",
     "returned",
+    "weighted",
 ]

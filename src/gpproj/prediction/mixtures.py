@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from gpproj.data import Columns, new_offset, new_target
 from gpproj.data.frames import is_foreign
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Host, namespace, to_host
+from gpproj.linalg import Array, Host, namespace, to_host, transpose
 from gpproj.prediction.responses import (
     MixedResponses,
     Part,
@@ -23,9 +23,7 @@ from gpproj.prediction.responses import (
     ScaledResponses,
     mixed,
 )
-
-ROWS = 1024
-"""New rows handled at a time: bounds the memory of a prediction by `ROWS n` numbers."""
+from gpproj.prediction.tiles import by_tiles, squared_norms, weighted
 
 
 class Gradients(NamedTuple):
@@ -70,44 +68,40 @@ class LatentPredictor:
     extra: float
 
     def __call__(self, X_new: Array) -> Prediction:
-        """Predict the latent function at `X_new`, `(m, d)`."""
-        return Prediction(*self._in_blocks(self._predict, X_new))
+        """Predict the latent function at `X_new`, `(m, d)`, each row by itself to the last bit."""
+        return Prediction(*by_tiles(self._predict, X_new))
 
     def mean(self, X_new: Array) -> Array:
         """Predict its mean alone, `(m,)`: far cheaper than with the variance."""
-        return self._in_blocks(lambda block: (self.coefficients @ self._cross(block),), X_new)[0]
+        return by_tiles(self._mean, X_new)[0]
 
     def gradients(self, X_new: Array) -> Gradients:
         """Return the derivatives of mean and variance in the inputs of `X_new`, `(m, d)` each.
 
         dmean = dk(x*, X) b,   dvariance = dk(x*, x*) - 2 dk(x*, X) R k(X, x*).
         """
-        return Gradients(*self._in_blocks(self._differentiate, X_new))
-
-    def _in_blocks(
-        self, function: Callable[[Array], tuple[Array, ...]], X_new: Array
-    ) -> tuple[Array, ...]:
-        m = int(X_new.shape[0])
-        blocks = [function(X_new[start : min(start + ROWS, m), :]) for start in range(0, m, ROWS)]
-        return tuple(namespace(self.X).concat(parts) for parts in zip(*blocks, strict=True))
+        return Gradients(*by_tiles(self._differentiate, X_new))
 
     def _cross(self, X_new: Array) -> Array:
+        """Return `k(X_new, X)`, `(m, n)`; distances are centred on the second, training rows."""
         theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        return self.kernel.cross(theta, self.X, X_new, mask)[0, :, :]
+        return self.kernel.cross(theta, X_new, self.X, mask)[0, :, :]
+
+    def _mean(self, X_new: Array) -> tuple[Array]:
+        return (weighted(self._cross(X_new), self.coefficients),)
 
     def _predict(self, X_new: Array) -> tuple[Array, Array]:
         xp = namespace(self.X)
         theta, mask = self.log_parameters[None, :], self.mask[None, :]
         k = self._cross(X_new)
         prior = self.kernel.diagonal(theta, X_new, mask)[0, :]
-        explained = xp.sum((self.root @ k) ** 2, axis=0)
-        variance = prior + self.extra - explained
+        variance = prior + self.extra - squared_norms(k, self.root)
         # Rounding may leave a hair below zero where the function is known.
-        return self.coefficients @ k, xp.maximum(variance, xp.zeros_like(variance))
+        return weighted(k, self.coefficients), xp.maximum(variance, xp.zeros_like(variance))
 
     def _differentiate(self, X_new: Array) -> tuple[Array, Array]:
         theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        k = self._cross(X_new)
+        k = transpose(self._cross(X_new))
 
         def pulled(weights: Array) -> Array:
             weights = weights[None, :, :]

@@ -14,7 +14,15 @@ from scipy.special import expit, xlogy
 from gpproj.kernels import Constant, Linear
 from gpproj.likelihoods import Bernoulli, Gaussian, Likelihood, Poisson
 from gpproj.linalg import Array, Host, like, to_host
-from gpproj.prediction import Component, LatentPredictor, Mixture, Prediction, Responses
+from gpproj.prediction import (
+    Component,
+    LatentPredictor,
+    Mixture,
+    Prediction,
+    Responses,
+    by_tiles,
+    weighted,
+)
 
 
 class Aim(NamedTuple):
@@ -145,9 +153,14 @@ class LinearDraws:
         found: Host = self.intercept[:, None] + self.slopes @ X.T
         return found
 
+    def new_values(self, X: Host) -> Host:
+        """Return them at new rows, `(s, m)`, those of each row from itself alone."""
+        found: Host = by_tiles(lambda rows: (self.values(rows).T,), X)[0].T
+        return found
+
     def predict(self, X: Host) -> Prediction:
         """Return mean and variance of the latent function over the draws, `(m,)` each."""
-        return self._mixed(self.values(X), np.zeros((self.count, 1)))
+        return self._mixed(self.new_values(X), np.zeros((self.count, 1)))
 
     def respond(self, X: Host, offset: Host | None = None) -> Prediction:
         """Return mean and variance of y, `(m,)` each; of classes as 0 and 1."""
@@ -204,12 +217,15 @@ class LinearDraws:
         return self._mixed(moved, np.zeros((self.count, 1)))
 
     def _shifted(self, X: Host, offset: Host | None) -> Host:
-        return self.values(X) if offset is None else self.values(X) + offset
+        found = self.new_values(X)
+        return found if offset is None else found + offset
 
     def _mixed(self, mean: Host, variance: Host) -> Prediction:
-        centre = self.weights @ mean
+        mean = np.ascontiguousarray(mean.T)
+        centre = weighted(mean, self.weights)
         with np.errstate(over="ignore", invalid="ignore"):  # of rates that are next to infinite
-            return Prediction(centre, self.weights @ (variance + (mean - centre) ** 2))
+            spread = variance.T + (mean - centre[:, None]) ** 2
+            return Prediction(centre, weighted(spread, self.weights))
 
 
 @dataclass(frozen=True, eq=False)
