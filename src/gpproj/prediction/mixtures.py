@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,16 @@ from gpproj.data import Columns, new_offset, new_target
 from gpproj.data.frames import is_foreign
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Host, namespace, to_host, transpose
+from gpproj.linalg import (
+    Array,
+    Host,
+    cholesky,
+    in_lapack_order,
+    inverse_root,
+    namespace,
+    to_host,
+    transpose,
+)
 from gpproj.prediction.responses import (
     MixedResponses,
     Part,
@@ -53,10 +63,13 @@ class LatentPredictor:
         Training inputs.
     coefficients : array `(n,)`
         The vector b.
-    root : array `(n, n)`
+    root : array `(n, n)` or None
+        None where it follows from the precision: it takes far more room than all else.
     extra : float
         Variance that is independent between points: the nugget, and in submodels the extra
         variance.
+    precision : array `(n,)`, optional
+        The sites' tau, of a process that was seen at X itself.
     """
 
     kernel: Kernel
@@ -64,8 +77,30 @@ class LatentPredictor:
     mask: NDArray[np.bool_]
     X: Array
     coefficients: Array
-    root: Array
+    root: Array | None
     extra: float
+    precision: Array | None = None
+
+    @cached_property
+    def whitener(self) -> Array:
+        """The root, `(n, n)`, given or computed when it is asked for first.
+
+        With B = I + tau^1/2 K tau^1/2 = L L', K the prior with its extra variance: R = root' root
+        and root = L^-1 tau^1/2.
+        """
+        if self.root is not None:
+            return self.root
+        assert self.precision is not None  # one of them is there
+        tau, theta, mask = self.precision, self.log_parameters[None, :], self.mask[None, :]
+        smooth = self.kernel.evaluate(theta, self.X, mask).value
+        scale = np.sqrt(tau)
+        outer = in_lapack_order(np.outer(scale, scale)[None, :, :])
+        factor = cholesky(smooth, (1.0 + self.extra * tau)[None, :], outer)
+        if factor.failed[0]:
+            raise np.linalg.LinAlgError("the covariance of a submodel is not positive definite")
+        root: Array = inverse_root(factor, overwrite=True)[0, :, :]
+        root *= scale
+        return root
 
     def __call__(self, X_new: Array) -> Prediction:
         """Predict the latent function at `X_new`, `(m, d)`, each row by itself to the last bit."""
@@ -95,7 +130,7 @@ class LatentPredictor:
         theta, mask = self.log_parameters[None, :], self.mask[None, :]
         k = self._cross(X_new)
         prior = self.kernel.diagonal(theta, X_new, mask)[0, :]
-        variance = prior + self.extra - squared_norms(k, self.root)
+        variance = prior + self.extra - squared_norms(k, self.whitener)
         # Rounding may leave a hair below zero where the function is known.
         return weighted(k, self.coefficients), xp.maximum(variance, xp.zeros_like(variance))
 
@@ -107,9 +142,10 @@ class LatentPredictor:
             weights = weights[None, :, :]
             return self.kernel.cross_gradient(theta, self.X, X_new, mask, weights)[0, :, :]
 
+        root = self.whitener
         coefficients = namespace(k).broadcast_to(self.coefficients[:, None], k.shape)
         prior = self.kernel.diagonal_gradient(theta, X_new, mask)[0, :, :]
-        return pulled(coefficients), prior - 2.0 * pulled(self.root.T @ (self.root @ k))
+        return pulled(coefficients), prior - 2.0 * pulled(root.T @ (root @ k))
 
 
 class Component(NamedTuple):
