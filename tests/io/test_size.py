@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,6 @@ from gpproj.io.records import record_from, stored
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.reference.draws import Draws
-from dataclasses import replace
 
 
 @pytest.fixture(scope="module")

@@ -209,7 +209,7 @@ class _Packing:
 
 
 def _half_of(array: NDArray[Any]) -> str | None:
-    """Say what half of a matrix tells all of it: nothing is lost, to the bit; None if no half does."""
+    """Say what half of a matrix tells all of it, to the bit; None if no half does."""
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < HALVED:
         return None
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
