@@ -13,7 +13,6 @@ import gpproj
 from gpproj.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian, NegativeBinomial, Poisson, StudentT
 from gpproj.linalg import blas_threads
-from gpproj.prediction import interval
 from gpproj.prediction.tiles import ROWS, TILE, by_tiles, whole_tiles
 
 KERNEL = Constant(0.5) + SquaredExponential(1.0, [0.8, 1.5, 30.0])
@@ -73,7 +72,7 @@ def predicted(found, X):
     y = np.ones(len(X), dtype=int)
     said = [*found.predict(X), *found.predict_response(X), found.log_density(X, y)]
     if found.classes is None:
-        said += [*interval(found, X)]
+        said += [*found.predict_interval(X)]
     return np.array(said)
 
 

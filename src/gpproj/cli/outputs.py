@@ -11,7 +11,6 @@ from gpproj.cli.display import save_plot
 from gpproj.cli.run import Run, encoding_of
 from gpproj.cli.settings import RunError
 from gpproj.io.tables import exposure_of, read_table
-from gpproj.prediction import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,5 +135,5 @@ def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.
         first, second = sub.classes
         likely = [second if one else first for one in mean >= 0.5]
         return pd.DataFrame({"class": likely, f"probability of {second}": mean})
-    lower, upper = interval(sub, X, level, exposure)
+    lower, upper = sub.predict_interval(X, level, exposure)
     return pd.DataFrame({"mean": mean, "lower": lower, "upper": upper})

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from gpproj.prediction.expected import ExpectedTargets, expected_targets
-from gpproj.prediction.intervals import interval
-from gpproj.prediction.mixtures import (
-    Component,
-    Gradients,
-    LatentPredictor,
-    Mixture,
-    Predictive,
-    returned,
-)
+from gpproj.prediction.latent import Component, Gradients, LatentPredictor
+from gpproj.prediction.mixtures import Mixture, Predictive, returned
 from gpproj.prediction.responses import (
+    Interval,
     MixedResponses,
     Part,
     Prediction,
@@ -27,6 +21,7 @@ __all__ = [
     "Component",
     "ExpectedTargets",
     "Gradients",
+    "Interval",
     "LatentPredictor",
     "MixedResponses",
     "Mixture",
@@ -37,7 +32,6 @@ __all__ = [
     "ScaledResponses",
     "by_tiles",
     "expected_targets",
-    "interval",
     "noise_of",
     "returned",
     "weighted",

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.data import Columns, new_offset, new_target
 from gpproj.data.frames import is_foreign
-from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import (
-    Array,
-    Host,
-    cholesky,
-    in_lapack_order,
-    inverse_root,
-    namespace,
-    to_host,
-    transpose,
-)
+from gpproj.linalg import Array, Host, to_host
+from gpproj.prediction.latent import Component
 from gpproj.prediction.responses import (
+    Interval,
     MixedResponses,
     Part,
     Prediction,
@@ -33,127 +22,7 @@ from gpproj.prediction.responses import (
     ScaledResponses,
     mixed,
 )
-from gpproj.prediction.tiles import by_tiles, squared_norms, weighted
-
-
-class Gradients(NamedTuple):
-    """Derivatives of a prediction in the inputs of each new point."""
-
-    mean: Array
-    """`(m, d)`."""
-    variance: Array
-    """`(m, d)`."""
-
-
-@dataclass(frozen=True, eq=False)
-class LatentPredictor:
-    """A Gaussian process conditioned on Gaussian sites, on the model's scale.
-
-    mean = k(x*, X) b,   variance = k(x*, x*) + extra - k(x*, X) R k(X, x*),   R = root' root.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Structure of the covariance function.
-    log_parameters : array `(p,)`
-        Its values.
-    mask : bool array `(d,)`
-        Inputs that are in.
-    X : array `(n, d)`
-        Training inputs.
-    coefficients : array `(n,)`
-        The vector b.
-    root : array `(n, n)` or None
-        None where it follows from the precision: it takes far more room than all else.
-    extra : float
-        Variance that is independent between points: the nugget, and in submodels the extra
-        variance.
-    precision : array `(n,)`, optional
-        The sites' tau, of a process that was seen at X itself.
-    """
-
-    kernel: Kernel
-    log_parameters: Host
-    mask: NDArray[np.bool_]
-    X: Array
-    coefficients: Array
-    root: Array | None
-    extra: float
-    precision: Array | None = None
-
-    @cached_property
-    def whitener(self) -> Array:
-        """The root, `(n, n)`, given or computed when it is asked for first.
-
-        With B = I + tau^1/2 K tau^1/2 = L L', K the prior with its extra variance: R = root' root
-        and root = L^-1 tau^1/2.
-        """
-        if self.root is not None:
-            return self.root
-        assert self.precision is not None  # one of them is there
-        tau, theta, mask = self.precision, self.log_parameters[None, :], self.mask[None, :]
-        smooth = self.kernel.evaluate(theta, self.X, mask).value
-        scale = np.sqrt(tau)
-        outer = in_lapack_order(np.outer(scale, scale)[None, :, :])
-        factor = cholesky(smooth, (1.0 + self.extra * tau)[None, :], outer)
-        if factor.failed[0]:
-            raise np.linalg.LinAlgError("the covariance of a submodel is not positive definite")
-        root: Array = inverse_root(factor, overwrite=True)[0, :, :]
-        root *= scale
-        return root
-
-    def __call__(self, X_new: Array) -> Prediction:
-        """Predict the latent function at `X_new`, `(m, d)`, each row by itself to the last bit."""
-        return Prediction(*by_tiles(self._predict, X_new))
-
-    def mean(self, X_new: Array) -> Array:
-        """Predict its mean alone, `(m,)`: far cheaper than with the variance."""
-        return by_tiles(self._mean, X_new)[0]
-
-    def gradients(self, X_new: Array) -> Gradients:
-        """Return the derivatives of mean and variance in the inputs of `X_new`, `(m, d)` each.
-
-        dmean = dk(x*, X) b,   dvariance = dk(x*, x*) - 2 dk(x*, X) R k(X, x*).
-        """
-        return Gradients(*by_tiles(self._differentiate, X_new))
-
-    def _cross(self, X_new: Array) -> Array:
-        """Return `k(X_new, X)`, `(m, n)`; distances are centred on the second, training rows."""
-        theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        return self.kernel.cross(theta, X_new, self.X, mask)[0, :, :]
-
-    def _mean(self, X_new: Array) -> tuple[Array]:
-        return (weighted(self._cross(X_new), self.coefficients),)
-
-    def _predict(self, X_new: Array) -> tuple[Array, Array]:
-        xp = namespace(self.X)
-        theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        k = self._cross(X_new)
-        prior = self.kernel.diagonal(theta, X_new, mask)[0, :]
-        variance = prior + self.extra - squared_norms(k, self.whitener)
-        # Rounding may leave a hair below zero where the function is known.
-        return weighted(k, self.coefficients), xp.maximum(variance, xp.zeros_like(variance))
-
-    def _differentiate(self, X_new: Array) -> tuple[Array, Array]:
-        theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        k = transpose(self._cross(X_new))
-
-        def pulled(weights: Array) -> Array:
-            weights = weights[None, :, :]
-            return self.kernel.cross_gradient(theta, self.X, X_new, mask, weights)[0, :, :]
-
-        root = self.whitener
-        coefficients = namespace(k).broadcast_to(self.coefficients[:, None], k.shape)
-        prior = self.kernel.diagonal_gradient(theta, X_new, mask)[0, :, :]
-        return pulled(coefficients), prior - 2.0 * pulled(root.T @ (root @ k))
-
-
-class Component(NamedTuple):
-    """One Gaussian process of a mixture, on the model's scale."""
-
-    weight: float
-    predictor: LatentPredictor
-    likelihood: Likelihood
+from gpproj.prediction.sampling import check_draws, normal_draws
 
 
 class Predictive(ABC):
@@ -233,6 +102,44 @@ class Predictive(ABC):
             Their `moments()`, and `log_density(y)` of numbers in the user's units.
         """
 
+    def predict_interval(self, X: Any, level: float = 0.95, exposure: Any = None) -> Interval:
+        """Predict the interval that holds each new target with a given probability.
+
+        It goes from one quantile of the predictive distribution to another, with the same
+        probability below it and above it. Bounds of counts are counts, and belong to the interval:
+        it has the probability or more. Classes have none; that is a TypeError.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs, as `predict` takes them.
+        level : float
+            Probability of the interval, between 0 and 1.
+        exposure : array `(m,)`, optional
+            What the rate of each count is multiplied by; one when left out.
+
+        Returns
+        -------
+        Interval
+            `lower` and `upper`, `(m,)`, in the user's units.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+        >>> ref = gpproj.fit(X[:, 5:], y, draws=2)
+        >>> sub = gpproj.project(ref, ["x1", "x2"])
+        >>> lower, upper = sub.predict_interval(X[:, 5:], level=0.8)
+        >>> bool(((lower < y) & (y < upper)).mean() > 0.7)
+        True
+        """
+        if isinstance(level, bool) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        if self.columns.kind.has_classes:
+            raise TypeError("classes have no interval; predict_response gives their probability")
+        found = self.respond(X, exposure).quantiles((0.5 - 0.5 * level, 0.5 + 0.5 * level))
+        return Interval(found[0], found[1])
+
 
 class Mixture(Predictive):
     """A mixture of Gaussian processes: one for each draw or cluster of the hyperparameters.
@@ -277,6 +184,74 @@ class Mixture(Predictive):
         if not self.columns.kind.is_scaled:
             return found
         return ScaledResponses(found, self.columns.scaling)
+
+    def sample(
+        self,
+        X: Any,
+        draws: int = 100,
+        random_state: Any = None,
+        *,
+        exposure: Any = None,
+        latent: bool = False,
+    ) -> Host:
+        """Draw the targets of new rows together, or the latent function behind them.
+
+        Every draw is of one process of the mixture, and of its joint distribution at all rows:
+        sums, maxima and differences of rows have the distribution that the model gives them.
+        Noise, and what the dropped inputs explained, is independent between rows, of equal rows
+        too. It takes the cube of the number of rows.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs, m rows, as `predict` takes them.
+        draws : int
+            How many.
+        random_state : int, Generator or None
+            Seed of the random numbers, or where they come from; None takes a new one.
+        exposure : array `(m,)`, optional
+            What the rate of each count is multiplied by; one when left out.
+        latent : bool
+            Draw the latent function, as `predict` predicts it, and not the targets.
+
+        Returns
+        -------
+        array `(draws, m)`
+            In the user's units: classes by their labels, counts as whole numbers.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+        >>> ref = gpproj.fit(X[:, 5:], y, draws=2)
+        >>> total = ref.sample(X[:5, 5:], draws=400, random_state=0).sum(axis=1)
+        >>> bool(abs(total.mean() - ref.predict(X[:5, 5:]).mean.sum()) < 0.3)
+        True
+        """
+        X_new = self._read(X)
+        rows = int(X_new.shape[0])
+        count, rng = check_draws(draws, rows), np.random.default_rng(random_state)
+        offset, found = self._offset(exposure, rows), []
+        for f, likelihood in self._drawn(X_new, count, rng):
+            own = f if offset is None or latent else f + offset
+            found.append(own if latent else likelihood.draw(own, rng))
+        every = np.concatenate(found)[rng.permutation(count)]
+        if latent or self.columns.kind.is_scaled:
+            return to_host(self.columns.scaling.restore_mean(every))
+        classes = self.columns.classes
+        return every if classes is None else np.array(classes)[every.astype(np.intp)]
+
+    def _drawn(
+        self, X_new: Array, draws: int, rng: np.random.Generator
+    ) -> Iterable[tuple[Host, Likelihood]]:
+        """Return draws of the latent function, model's scale, `(s, m)`, with their likelihoods."""
+        every = list(self._components())
+        shares = np.array([one.weight for one in every])
+        counts = rng.multinomial(draws, shares / shares.sum())
+        for one, count in zip(every, counts.tolist(), strict=True):
+            if count:
+                mean, cov = (to_host(part) for part in one.predictor.joint(X_new))
+                yield normal_draws(mean, cov, count, rng), one.likelihood
 
     def _latent(self, X_new: Array) -> Prediction:
         """Return mean and variance of the latent function, `(m,)` each."""

@@ -17,6 +17,7 @@ import numpy as np
 from gpproj.data import Scaling
 from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import Array, Host, like, namespace, to_host
+from gpproj.prediction.quantiles import quantiles
 
 
 class Prediction(NamedTuple):
@@ -25,6 +26,15 @@ class Prediction(NamedTuple):
     mean: Array
     """`(m,)`."""
     variance: Array
+    """`(m,)`."""
+
+
+class Interval(NamedTuple):
+    """Bounds between which each new target is."""
+
+    lower: Host
+    """`(m,)`."""
+    upper: Host
     """`(m,)`."""
 
 
@@ -40,6 +50,13 @@ class Responses(ABC):
         """Return the log density of targets `(m,)`, or of several for each row, `(q, m)`.
 
         Classes are 0 and 1.
+        """
+
+    @abstractmethod
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`: those of counts are counts.
+
+        Classes have none: that is a TypeError.
         """
 
 
@@ -59,6 +76,10 @@ class ScaledResponses(Responses):
     def log_density(self, y: Array) -> Array:
         """Return the log density of targets."""
         return self.scaling.restore_log_density(self.own.log_density(self.scaling.target(y)))
+
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`."""
+        return to_host(self.scaling.restore_mean(self.own.quantiles(shares)))
 
 
 class Part(NamedTuple):
@@ -93,6 +114,12 @@ class MixedResponses(Responses):
             density = log_density_of_response(likelihood, y, latent, self.offset)
             total = xp.logaddexp(total, density + math.log(weight))
         return total
+
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`."""
+        parts = self.parts
+        every = [(one.weight, *_on_host(one.latent, self.offset), one.likelihood) for one in parts]
+        return quantiles(every, shares)
 
 
 def mixed(predictions: Iterable[tuple[float, Prediction]]) -> Prediction:

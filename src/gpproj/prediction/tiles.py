@@ -63,12 +63,9 @@ def by_tiles(function: Callable[[Array], Predicted], X_new: Array) -> Predicted:
 
 
 def whole_tiles(X_new: Array) -> Array:
-    """Return rows, then copies of the first, `(r, d)`, so that r is a multiple of `TILE`.
-
-    Rows that are too far are brought as near as squares are finite.
-    """
+    """Return rows, then copies of the first, `(r, d)`, so that r is a multiple of `TILE`."""
     m, xp = int(X_new.shape[0]), namespace(X_new)
-    X_new = xp.clip(X_new, -FARTHEST, FARTHEST)
+    X_new = near(X_new)
     if is_numpy(X_new):  # the order of sums follows the layout in memory
         X_new = np.ascontiguousarray(X_new)
     missing = -m % TILE if m else TILE
@@ -78,6 +75,11 @@ def whole_tiles(X_new: Array) -> Array:
     if m:
         return xp.concat([X_new, xp.broadcast_to(X_new[:1, :], shape)])
     return xp.zeros(shape, dtype=X_new.dtype, device=X_new.device)
+
+
+def near(X_new: Array) -> Array:
+    """Return rows of which those that are too far are brought as near as squares are finite."""
+    return namespace(X_new).clip(X_new, -FARTHEST, FARTHEST)
 
 
 def squared_norms(k: Array, root: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,9 @@ from gpproj.linalg import Array, Host, like, to_host
 from gpproj.prediction import (
     Component,
     LatentPredictor,
+    MixedResponses,
     Mixture,
+    Part,
     Prediction,
     Responses,
     by_tiles,
@@ -148,6 +150,12 @@ class LinearDraws:
             return FAMILIES[self.family][0]
         return Gaussian(float(self.weights @ self.noise))
 
+    def likelihood_of(self, draw: int) -> Likelihood:
+        """Return the likelihood of one draw."""
+        if self.noise is None:
+            return self.likelihood
+        return Gaussian(float(self.noise[draw]))
+
     def values(self, X: Host) -> Host:
         """Return the linear functions at `X`, `(s, m)`."""
         found: Host = self.intercept[:, None] + self.slopes @ X.T
@@ -248,6 +256,17 @@ class LinearResponses(Responses):
         found = np.stack([self.linear.log_density(X, one, self.offset) for one in rows])
         return like(found.reshape(targets.shape), self.X)
 
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target over the draws, `(q, m)`."""
+        linear = self.linear
+        values = linear.new_values(to_host(self.X))
+        known = np.zeros(values.shape[1])  # a draw is certain of its function
+        parts = [
+            Part(weight, Prediction(own, known), linear.likelihood_of(s))
+            for s, (weight, own) in enumerate(zip(linear.weights.tolist(), values, strict=True))
+        ]
+        return MixedResponses(parts, self.offset).quantiles(shares)
+
 
 class LinearPredictive(Mixture):
     """A reference or a submodel that is a linear model, known by posterior draws.
@@ -303,6 +322,14 @@ class LinearPredictive(Mixture):
     def _responses(self, X_new: Array, offset: Host | None) -> Responses:
         return LinearResponses(self.linear, X_new, offset)
 
+    def _drawn(
+        self, X_new: Array, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[Host, Likelihood]]:
+        linear = self.linear
+        values = linear.new_values(to_host(X_new))
+        for s in rng.choice(linear.count, draws, p=linear.weights).tolist():
+            yield values[None, s], linear.likelihood_of(s)
+
     @property
     def _input_scale(self) -> Host:
         return to_host(self.columns.scaling.input_scale)[self._positions]
@@ -330,5 +357,4 @@ class LinearPredictive(Mixture):
                 root=like(root, home),
                 extra=0.0,
             )
-            own = linear.likelihood if linear.noise is None else Gaussian(float(linear.noise[s]))
-            yield Component(weight, predictor, own)
+            yield Component(weight, predictor, linear.likelihood_of(s))
