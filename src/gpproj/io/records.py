@@ -29,6 +29,7 @@ from array_api_compat import is_array_api_obj
 from numpy.typing import NDArray
 
 from gpproj.data import Columns, Scaling, TrainingSet
+from gpproj.data.transformations import BoxCox, Log, Logit, YeoJohnson
 from gpproj.inference import Conditioned, Inducing, Latent, Marginals, Problem, Sites
 from gpproj.io.plain import MAPPING, plain, restored
 from gpproj.io.recipes import RECIPE, plain_recipe, recipe_of
@@ -73,6 +74,7 @@ class Chains(NamedTuple):
 RECORDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
+        BoxCox,
         Chains,
         Columns,
         Computed,
@@ -89,6 +91,8 @@ RECORDS: dict[str, type] = {
         LinearDraws,
         LinearReference,
         LinearSubmodel,
+        Log,
+        Logit,
         LowRankCovariance,
         Margin,
         Marginals,
@@ -101,6 +105,7 @@ RECORDS: dict[str, type] = {
         Shrinkage,
         Sites,
         TrainingSet,
+        YeoJohnson,
     )
 }
 """Records that can be saved, by name: no other class is looked up, whatever a file says."""

@@ -37,6 +37,8 @@ class Predictive(ABC):
     def predict(self, X: Any) -> Prediction:
         """Predict the latent function: that of classes and counts on the scale of their link.
 
+        That of a transformed target is on the scale of the transformation.
+
         Parameters
         ----------
         X : frame or array
@@ -46,7 +48,7 @@ class Predictive(ABC):
         Returns
         -------
         Prediction
-            `mean` and `variance`, `(m,)`, in the user's units.
+            `mean` and `variance`, `(m,)`, in the user's units, or in those of a transformation.
         """
 
     @abstractmethod
@@ -175,7 +177,7 @@ class Mixture(Predictive):
         target = new_target(self.columns, y, int(X_new.shape[0]))
         found = self._responses(X_new, self._offset(exposure, int(X_new.shape[0])))
         density = found.log_density(target)
-        return returned(self.columns.scaling.restore_log_density(density), X)
+        return returned(self.columns.scaling.restore_log_density(density, target), X)
 
     def respond(self, X: Any, exposure: Any = None) -> Responses:
         """Predict the targets of new rows once, to ask for densities of any targets."""
@@ -236,8 +238,10 @@ class Mixture(Predictive):
             own = f if offset is None or latent else f + offset
             found.append(own if latent else likelihood.draw(own, rng))
         every = np.concatenate(found)[rng.permutation(count)]
-        if latent or self.columns.kind.is_scaled:
+        if latent:
             return to_host(self.columns.scaling.restore_mean(every))
+        if self.columns.kind.is_scaled:
+            return to_host(self.columns.scaling.restore_target(every))
         classes = self.columns.classes
         return every if classes is None else np.array(classes)[every.astype(np.intp)]
 

@@ -45,6 +45,15 @@ class Responses(ABC):
     def moments(self) -> Prediction:
         """Return mean and variance of each target, `(m,)`."""
 
+    def moments_in(self, scaling: Scaling) -> Prediction:
+        """Return them in the user's units, where targets here are on the model's scale."""
+        return Prediction(*scaling.restore_moments(*self.moments()))
+
+    @property
+    def plain(self) -> Responses:
+        """Predictions of the same target in units in which it may be any real number."""
+        return self
+
     @abstractmethod
     def log_density(self, y: Array) -> Array:
         """Return the log density of targets `(m,)`, or of several for each row, `(q, m)`.
@@ -58,28 +67,6 @@ class Responses(ABC):
 
         Classes have none: that is a TypeError.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledResponses(Responses):
-    """Predictions of real targets, in the user's units."""
-
-    own: Responses
-    """On the model's scale."""
-    scaling: Scaling
-
-    def moments(self) -> Prediction:
-        """Return mean and variance of each target, `(m,)`."""
-        mean, variance = self.own.moments()
-        return Prediction(self.scaling.restore_mean(mean), self.scaling.restore_variance(variance))
-
-    def log_density(self, y: Array) -> Array:
-        """Return the log density of targets."""
-        return self.scaling.restore_log_density(self.own.log_density(self.scaling.target(y)))
-
-    def quantiles(self, shares: Sequence[float]) -> Host:
-        """Return quantiles of each target, `(q, m)`."""
-        return to_host(self.scaling.restore_mean(self.own.quantiles(shares)))
 
 
 class Part(NamedTuple):
@@ -106,6 +93,22 @@ class MixedResponses(Responses):
             for part in self.parts
         )
 
+    def moments_in(self, scaling: Scaling) -> Prediction:
+        """Return them in the user's units: of a transformed target each part by itself."""
+        if scaling.transformation is None:
+            return super().moments_in(scaling)
+        return mixed(
+            (
+                part.weight,
+                Prediction(
+                    *scaling.restore_moments(
+                        *response_of(part.likelihood, part.latent, self.offset)
+                    )
+                ),
+            )
+            for part in self.parts
+        )
+
     def log_density(self, y: Array) -> Array:
         """Return the log density of targets."""
         xp = namespace(y)
@@ -120,6 +123,39 @@ class MixedResponses(Responses):
         parts = self.parts
         every = [(one.weight, *_on_host(one.latent, self.offset), one.likelihood) for one in parts]
         return quantiles(every, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledResponses(Responses):
+    """Predictions of real targets, in the user's units."""
+
+    own: Responses
+    """On the model's scale."""
+    scaling: Scaling
+
+    @property
+    def plain(self) -> Responses:
+        """The same predictions of the target before it is transformed back."""
+        return ScaledResponses(self.own, self.scaling.without_transformation)
+
+    def moments(self) -> Prediction:
+        """Return mean and variance of each target, `(m,)`."""
+        return self.own.moments_in(self.scaling)
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log density of targets; minus infinity of what is none."""
+        scaling, transformation = self.scaling, self.scaling.transformation
+        if transformation is None:
+            target = scaling.target(y)
+            return scaling.restore_log_density(self.own.log_density(target), target)
+        xp, inside = namespace(y), like(transformation.has(to_host(y)), y) > 0.0
+        target = scaling.target(xp.where(inside, y, scaling.restore_target(xp.zeros_like(y))))
+        density = scaling.restore_log_density(self.own.log_density(target), target)
+        return xp.where(inside, density, -math.inf)
+
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`."""
+        return to_host(self.scaling.restore_target(self.own.quantiles(shares)))
 
 
 def mixed(predictions: Iterable[tuple[float, Prediction]]) -> Prediction:
