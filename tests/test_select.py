@@ -245,7 +245,7 @@ def test_classes_are_predicted_by_name(call, class_run, sales, tmp_path):
     out = tmp_path / "predictions.csv"
     assert call("predict", class_run, sales, "--out", out, "--size", 1)[0] == 0
     table = pd.read_csv(out)
-    assert table.columns.tolist() == ["class", "probability of yes"]
+    assert table.columns.tolist() == ["class", "probability of yes", "prior_share", "far"]
     p = gpproj.load(class_run / "submodel").predict_response(make_sales()[["size"]]).mean
     np.testing.assert_allclose(table["probability of yes"], p, rtol=1e-12)
     assert table["class"].tolist() == np.where(p >= 0.5, "yes", "no").tolist()
@@ -556,7 +556,7 @@ def test_new_rows_are_predicted_by_the_submodel(call, run, csv, tmp_path):
     out = tmp_path / "predictions.csv"
     assert call("predict", run, csv, "--out", out, "--size", 2)[0] == 0
     table = pd.read_csv(out)
-    assert table.columns.tolist() == ["mean", "lower", "upper"]
+    assert table.columns.tolist() == ["mean", "lower", "upper", "prior_share", "far"]
     cv = gpproj.load(run / "validation")
     from gpproj.cli.run import encoding_of
 

@@ -34,6 +34,10 @@ class Gradients(NamedTuple):
     """`(m, d)`."""
 
 
+SMALL = 1e-12
+"""Share of a variance that is rounding."""
+
+
 @dataclass(frozen=True, eq=False)
 class LatentPredictor:
     """A Gaussian process conditioned on Gaussian sites, on the model's scale.
@@ -98,6 +102,24 @@ class LatentPredictor:
     def mean(self, X_new: Array) -> Array:
         """Predict its mean alone, `(m,)`: far cheaper than with the variance."""
         return by_tiles(self._mean, X_new)[0]
+
+    def prior_share(self, X_new: Array) -> Array:
+        """Return what share of the prior variance of new rows the data leave, `(m,)`.
+
+        Constants are no part of it, which the data know everywhere, and neither is what is
+        independent between points. It is 0 where the process has no other variance.
+        """
+        return by_tiles(self._left, X_new)[0]
+
+    def _left(self, X_new: Array) -> tuple[Array]:
+        xp, d, mask = namespace(X_new), int(X_new.shape[1]), self.mask[None, :]
+        prior = self.kernel.diagonal(self.log_parameters[None, :], X_new, mask)[0, :]
+        constant = self.kernel.with_log_parameters(self.log_parameters, d).without_inputs()
+        own = prior - constant.diagonal(constant.log_parameters(d)[None, :], X_new, mask)[0, :]
+        left = prior - squared_norms(self._cross(X_new), self.whitener)
+        known = own > SMALL * prior
+        share = xp.where(known, left / xp.where(known, own, 1.0), 0.0)
+        return (xp.clip(share, 0.0, 1.0),)
 
     def joint(self, X_new: Array) -> tuple[Array, Array]:
         """Predict mean `(m,)` and covariance `(m, m)` at rows together.

@@ -245,6 +245,27 @@ class Mixture(Predictive):
         classes = self.columns.classes
         return every if classes is None else np.array(classes)[every.astype(np.intp)]
 
+    def prior_share(self, X: Any) -> Array:
+        """Say how far new rows are from the data: 1 where the data tell nothing of them.
+
+        It is the share of the prior variance of the latent function that is left given the data,
+        constants aside: near 0 among the training rows, and 1 where no covariance with them is
+        left, so that the prediction is that without any inputs. The mean over a mixture. Linear
+        effects reach everywhere: where all are linear it stays small.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs, as `predict` takes them.
+
+        Returns
+        -------
+        array `(m,)`
+        """
+        X_new = self._read(X)
+        shares = [one.weight * one.predictor.prior_share(X_new) for one in self._components()]
+        return returned(sum(shares[1:], shares[0]), X)
+
     def _drawn(
         self, X_new: Array, draws: int, rng: np.random.Generator
     ) -> Iterable[tuple[Host, Likelihood]]:

@@ -124,6 +124,25 @@ class Submodel(Mixture):
 
         save(self, folder, overwrite=overwrite)
 
+    def to_python(self, file: str | Path, *, overwrite: bool = False) -> None:
+        """Write a file of Python that predicts as this submodel does, with NumPy alone.
+
+        The file is for where gpproj is not: it can be read, and imported. Its `predict`,
+        `predict_response` and `predict_interval` take frames, mappings of names to columns and
+        arrays of the submodel's inputs, and give what those of the submodel do. Bounds of counts
+        above 20 000 are infinite, and t distributed noise has no intervals there.
+
+        Parameters
+        ----------
+        file : path
+            Its name must be one that Python can import, as `model.py`.
+        overwrite : bool
+            Replace a file that exists.
+        """
+        from gpproj.io import to_python
+
+        to_python(self, file, overwrite=overwrite)
+
     def _read(self, X: Any) -> Array:
         return new_inputs(self.columns, X, self.inputs)
 
@@ -243,9 +262,7 @@ def parts_of(
         xp = namespace(targets.X)
         # Copied: a view would keep, and pickle, those of all parts.
         both = zip(given.coefficients, given.root, strict=True)
-        own = (
-            _Given(X, xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both
-        )
+        own = (_Given(X, xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
     else:
         own = (_given(problem, component, one, learn) for component, one in pairs)
     return [
