@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 import gpproj
-from gpproj import store
 from gpproj.cli.display import (
     Interrupted,
     comparison_table,
@@ -24,11 +23,11 @@ from gpproj.cli.display import (
 )
 from gpproj.cli.outputs import (
     answer_of,
-    predictions,
     validation_of,
     write_outputs,
     write_run_report,
 )
+from gpproj.cli.predicting import predict
 from gpproj.cli.run import Run, opened
 from gpproj.cli.settings import SETTINGS
 from gpproj.execute import check_jobs
@@ -204,21 +203,7 @@ def select(
         console.print(f"report written to {report}", highlight=False)
 
 
-@app.command()
-def predict(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
-    data: Annotated[Path, typer.Argument(help="Table with new rows.")],
-    out: Annotated[Path, typer.Option(help="CSV file of the predictions.")],
-    size: Annotated[int | None, typer.Option(help="Inputs; the suggested size otherwise.")] = None,
-    level: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
-) -> None:
-    """Predict new rows with the submodel that a run has found.
-
-    Numbers and counts: mean and interval. Classes: the more probable one, and a probability.
-    """
-    with one_line_errors():
-        table = predictions(run, data, size, level)
-        store.write_text(out, table.to_csv(index=False))
+app.command()(predict)
 
 
 @app.command()

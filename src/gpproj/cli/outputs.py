@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gpproj
 from gpproj import store
 from gpproj.cli.display import save_plot
-from gpproj.cli.run import Run, encoding_of
+from gpproj.cli.run import Run
 from gpproj.cli.settings import RunError
-from gpproj.io.tables import exposure_of, read_table
-from gpproj.prediction import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,47 +92,3 @@ def validation_of(folder: Path) -> gpproj.Validation:
         raise RunError(f"{folder} holds no completed run; gpproj select --resume {folder} does it")
     found: gpproj.Validation = gpproj.load(saved)
     return found
-
-
-def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.DataFrame:
-    """Return what a submodel of a run predicts for new rows.
-
-    Numbers and counts have mean, lower and upper. The interval of numbers is the normal one with
-    the predicted variance, that of counts goes from one quantile of their distribution to another.
-    Classes have the more probable one, and the probability of the second.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the run.
-    data : Path
-        Table with the columns that the submodel needs, and that of exposures if the run had one.
-    size : int or None
-        Size of the submodel; the suggested one when left out.
-    level : float
-        Probability of the interval; classes have none.
-    """
-    import pandas as pd
-
-    if not 0.0 < level < 1.0:
-        raise RunError(f"level must be between 0 and 1, got {level}")
-    cv = validation_of(folder)
-    chosen = cv.smallest_enough() if size is None else size
-    if chosen is None:
-        raise RunError(f"the run in {folder} suggests no size; give one with --size")
-    if not 0 <= chosen < len(cv.path):
-        raise RunError(f"size must be from 0 to {len(cv.path) - 1}, got {chosen}")
-    sub, encoding = cv.submodel(chosen), encoding_of(folder)
-    column = Run.old(folder, 1, False).settings.exposure
-    table = read_table(data)
-    X = encoding.inputs(table, encoding.needed(sub.inputs))
-    if not sub.inputs:
-        X = pd.DataFrame(index=table.index)
-    exposure = None if column is None else exposure_of(table, column)
-    mean = sub.predict_response(X, exposure).mean
-    if sub.classes is not None:
-        first, second = sub.classes
-        likely = [second if one else first for one in mean >= 0.5]
-        return pd.DataFrame({"class": likely, f"probability of {second}": mean})
-    lower, upper = interval(sub, X, level, exposure)
-    return pd.DataFrame({"mean": mean, "lower": lower, "upper": upper})

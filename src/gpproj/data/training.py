@@ -17,6 +17,7 @@ from gpproj.data.frames import listed
 from gpproj.data.scaling import Scaling, moments, taken
 from gpproj.data.target_kinds import TargetKind
 from gpproj.data.targets import known_kind, read_exposure, read_target
+from gpproj.data.transformations import transformation_for
 from gpproj.linalg import Array, Host, like, namespace, on_device, to_host
 
 Centre: TypeAlias = Callable[[Host, Host], float]
@@ -51,7 +52,7 @@ class Columns:
         """Predicted mean and variance of the target in the user's units."""
         if not self.kind.is_scaled:  # probabilities, or counts
             return mean, variance
-        return self.scaling.restore_mean(mean), self.scaling.restore_variance(variance)
+        return self.scaling.restore_moments(mean, variance)
 
     def positions(self, inputs: Iterable[str | int]) -> tuple[int, ...]:
         """Positions of inputs given by name or by position; an empty list is no inputs.
@@ -156,6 +157,7 @@ def training_set(
     exposure: Any = None,
     centre: Centre | None = None,
     device: str | None = None,
+    transform: str | None = None,
 ) -> TrainingSet:
     """Check, name and, if wanted, standardise training data.
 
@@ -182,6 +184,8 @@ def training_set(
         contain it; zero when not given.
     device : str, optional
         Device of torch, to which the data are moved; they stay where they are when not given.
+    transform : {"log", "logit", "box-cox", "yeo-johnson"}, optional
+        Of real targets: what they are transformed by before they are scaled.
 
     Returns
     -------
@@ -211,6 +215,9 @@ def training_set(
     read = read_target(y, kind, rows)
     target = frames.move(read.values, beside=values, argument="y", home="X")
     checks.same_order(X, y, "y")
+    transformation = transformation_for(transform, target, values)
+    if transformation is not None:
+        target = transformation.forward(target)
     log_exposure = _log_exposure(X, values, exposure, kind)
     seen_inputs, seen_target = moments(values), moments(target)
     if kind.is_scaled:
@@ -228,9 +235,10 @@ def training_set(
         scaling = Scaling.identity(len(names), namespace(values), device_of(values))
     if not kind.is_scaled and standardize and centre is not None:
         scaling = replace(scaling, target_mean=float(centre(to_host(target), log_exposure)))
+    scaling = replace(scaling, transformation=transformation)
     return TrainingSet(
         X=scaling.inputs(values),
-        y=scaling.target(target) if kind.is_scaled else target,
+        y=scaling.without_transformation.target(target) if kind.is_scaled else target,
         offset=None if kind.is_scaled else like(log_exposure + scaling.target_mean, values),
         feature_names=names,
         named=named,
