@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from gpproj.data.encoding import Encoding, TableError
-from gpproj.io.tables import prepare, read_table
+from gpproj.io.reading import read_table
+from gpproj.io.tables import prepare
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def table():
 
 
 def test_numbers_stay_and_levels_become_inputs_that_belong_together(table):
-    X, y, encoding, dropped, exposure, _ = prepare(table, "price")
+    X, y, encoding, dropped, exposure, *_ = prepare(table, "price")
     assert X.columns.tolist() == [
         "size",
         "colour=blue",
@@ -109,7 +110,7 @@ def test_classes_keep_their_labels(table, cells, labels):
     assert prepared.y == labels
     assert [type(one) for one in prepared.y] == [type(one) for one in labels]
     assert prepared.dropped == 1
-    with pytest.raises(TableError, match=r"1 of 4 rows have missing cells: price \(1\)"):
+    with pytest.raises(TableError, match=r"1 of 4 rows has missing cells: price \(1\)"):
         prepare(table.assign(price=cells), "price", kind="binary")
 
 
@@ -166,7 +167,7 @@ def test_a_table_of_target_and_exposure_has_no_inputs(table):
         ({"size": [1.0, np.inf, 2.0, 3.0]}, {}, "column 'size' has infinite cells"),
         ({"size": [np.nan] * 4}, {"missing": "impute"}, "column 'size' is empty"),
         ({"size": pd.date_range("2020", periods=4)}, {}, "column 'size' holds dates"),
-        ({"price": [1.0, np.nan, np.nan, np.nan]}, {"missing": "drop"}, "only 1 rows are left"),
+        ({"price": [1.0, np.nan, np.nan, np.nan]}, {"missing": "drop"}, "only 1 row is left"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_one_line(table, change, options, said):
@@ -193,8 +194,8 @@ def test_a_target_alone_is_no_table():
         ("a.csv", "x,y\n", "has no rows"),
         ("a.csv", "x,y\n1,2\n3,4,5\n", "cannot be read as a table"),
         ("a.csv", "x,x\n1,2\n", "more than one column 'x'"),
-        ("a.xlsx", "x", "must end in .csv"),
-        ("a.csv", b"x,y\n\xff\xfe,1\n", "not text in UTF-8"),
+        ("a.doc", "x", "must end in .csv, .tsv"),
+        ("a.csv", b"x,y\n\x00\x01,1\n", "holds null characters"),
         ("a.parquet", "x,y\n1,2\n", "a.parquet"),
     ],
 )

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import gpproj
 from gpproj import store
+from gpproj.cli.checking import RunError
 from gpproj.cli.display import save_plot
 from gpproj.cli.run import Run, encoding_of
-from gpproj.cli.settings import RunError
-from gpproj.io.tables import exposure_of, read_table
+from gpproj.cli.settings import Settings
+from gpproj.io.cells import for_spreadsheets
+from gpproj.io.targets import exposure_of
 from gpproj.prediction import interval
 
 if TYPE_CHECKING:
@@ -22,9 +24,10 @@ def write_outputs(run: Run, cv: gpproj.Validation) -> Path:
     folder = run.folder
     for name, frame in _tables(cv).items():
         (folder / "tables").mkdir(exist_ok=True)
-        store.write_text(folder / "tables" / f"{name}.csv", frame.to_csv())
+        store.write_text(folder / "tables" / f"{name}.csv", for_spreadsheets(frame).to_csv())
     cv.save(folder / "validation", overwrite=True)
-    chosen = cv.submodel(cv.size_in_question)
+    size = cv.smallest_enough(_rule(run.settings))
+    chosen = cv.submodel(cv.size_in_question if size is None else size)
     chosen.save(folder / "submodel", overwrite=True)
     (folder / "plots").mkdir(exist_ok=True)
     save_plot(cv.plot(), folder / "plots" / "score.png")
@@ -62,12 +65,27 @@ def _tables(cv: gpproj.Validation) -> dict[str, Any]:
     return found
 
 
-def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str, Any]:
+def _rule(settings: Settings) -> Any:
+    return settings.rule
+
+
+def other_rule(cv: gpproj.Validation, rule: Any) -> str | None:
+    """Return what another rule than that of the answer says, in a sentence."""
+    if rule == "margin":
+        return None
+    size = cv.smallest_enough(rule)
+    if size is None:
+        return f"By the rule {rule}, no size is enough."
+    inputs = ", ".join(cv.path.best_inputs(size)) or "no inputs"
+    return f"By the rule {rule}, which decides here, size {size} is enough: {inputs}."
+
+
+def answer_of(cv: gpproj.Validation, report: Path, settings: Settings) -> dict[str, Any]:
     """Return what a machine wants to know."""
-    size = cv.smallest_enough()
+    size = cv.smallest_enough(_rule(settings))
     compared = {"comparison": _records(cv.comparison())} if cv.compared else {}
     return {
-        "likelihood": likelihood,
+        "likelihood": settings.likelihood,
         "suggested_size": size,
         "inputs": None if size is None else list(cv.submodel(size).inputs),
         "order": list(cv.path.order),
@@ -75,14 +93,17 @@ def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str,
         "trade_off": cv.trade_off(),
         "problems": list(cv.problems),
         "scores": _records(cv.summary().reset_index()),
+        "reference": _records(cv.reference_summary().to_frame().T)[0],
         **compared,
         "report": str(report),
     }
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table for JSON, in which missing cells are null."""
-    cells = table.astype(object)
+    """Return the rows of a table for JSON, in which missing and infinite cells are null."""
+    import numpy as np
+
+    cells = table.replace([np.inf, -np.inf], np.nan).astype(object)
     found: list[dict[str, Any]] = cells.where(cells.notna(), None).to_dict("records")
     return found
 
@@ -118,15 +139,14 @@ def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.
 
     if not 0.0 < level < 1.0:
         raise RunError(f"level must be between 0 and 1, got {level}")
-    cv = validation_of(folder)
-    chosen = cv.smallest_enough() if size is None else size
+    cv, settings = validation_of(folder), Run.old(folder, 1, False).settings
+    chosen = cv.smallest_enough(_rule(settings)) if size is None else size
     if chosen is None:
         raise RunError(f"the run in {folder} suggests no size; give one with --size")
     if not 0 <= chosen < len(cv.path):
         raise RunError(f"size must be from 0 to {len(cv.path) - 1}, got {chosen}")
     sub, encoding = cv.submodel(chosen), encoding_of(folder)
-    column = Run.old(folder, 1, False).settings.exposure
-    table = read_table(data)
+    column, table = settings.exposure, settings.table(data).frame
     X = encoding.inputs(table, encoding.needed(sub.inputs))
     if not sub.inputs:
         X = pd.DataFrame(index=table.index)

@@ -1,24 +1,22 @@
-"""Tables of users: from files to numeric inputs and a target, and new rows in the same way."""
+"""Tables of users: from frames to numeric inputs and a target, and new rows in the same way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.data import TargetKind
-from gpproj.data.encoding import Encoding, Missing, TableError, column_of, only_numbers
-from gpproj.data.frames import listed
+from gpproj.data.encoding import Encoding, Missing, TableError, column_of, numbers_of
+from gpproj.data.naming import unknown_column
+from gpproj.io.cells import dates_in
+from gpproj.io.remarks import check_columns, check_names, missing_cells, remarks_on
+from gpproj.io.targets import exposure_of, target_of
 from gpproj.linalg import Host
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ENDINGS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".parquet": None}
-"""Of files that can be read, and what separates their cells."""
 
 
 class Prepared(NamedTuple):
@@ -34,53 +32,10 @@ class Prepared(NamedTuple):
     """Exposures of counts, where the table has them."""
     row_groups: list[str] | None = None
     """Labels of groups of rows that stay together, where a column has them."""
-
-
-def read_table(file: str | Path) -> pd.DataFrame:
-    """Read a CSV, TSV or Parquet file.
-
-    Parameters
-    ----------
-    file : path
-        The ending says what it is: `.csv`, `.tsv` or `.txt` (tabs), `.parquet`.
-    """
-    path = Path(file)
-    if not path.exists():
-        raise TableError(f"there is no file {path}")
-    if path.is_dir():
-        raise TableError(f"{path} is a folder, not a table")
-    if path.suffix.lower() not in ENDINGS:
-        raise TableError(f"{path} must end in {', '.join(ENDINGS)}")
-    try:
-        table = _read(path)
-    except TableError:
-        raise
-    except PermissionError:
-        raise TableError(f"{path} cannot be read: permission denied") from None
-    except ImportError:
-        raise TableError(f"{path}: Parquet needs `pip install pyarrow`") from None
-    except UnicodeDecodeError:
-        raise TableError(f"{path} is not text in UTF-8") from None
-    except Exception as error:  # every reader has errors of its own
-        said = " ".join(str(error).split())
-        raise TableError(f"{path} cannot be read as a table: {said}") from None
-    if not len(table):
-        raise TableError(f"{path} has no rows")
-    return table.rename(columns=str).reset_index(drop=True)
-
-
-def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    separator = ENDINGS[path.suffix.lower()]
-    if separator is None:
-        return pd.read_parquet(path)
-    # pandas would give a second column of the same name another one.
-    names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].dropna()
-    if names.duplicated().any():
-        raise TableError(f"{path} has more than one column {names[names.duplicated()].iloc[0]!r}")
-    # Without index_col=False a row with one cell too many shifts all of them.
-    return pd.read_csv(path, sep=separator, index_col=False)
+    times: Host | None = None
+    """What rows are ordered by, where a column says it."""
+    remarks: tuple[str, ...] = ()
+    """Sentences about columns that may not be meant as inputs, and rows that are left out."""
 
 
 def prepare(
@@ -92,6 +47,8 @@ def prepare(
     *,
     exposure: str | None = None,
     row_groups: str | None = None,
+    time: str | None = None,
+    decimal: str = ".",
 ) -> Prepared:
     """Return inputs and target of a table.
 
@@ -108,7 +65,7 @@ def prepare(
     missing : {"error", "drop", "impute"}
         What to do about missing cells: refuse them, leave out their rows, or put the median (of
         numbers) or the most frequent level in their place. Rows without a target, or without an
-        exposure, are always left out unless they are refused.
+        exposure, a group or a time, are always left out unless they are refused.
     kind : TargetKind
         What the target is: numbers, labels of two classes (text, truth values or numbers), or
         counts.
@@ -116,91 +73,80 @@ def prepare(
         For counts: the column with what each rate is multiplied by. It is no input.
     row_groups : str, optional
         The column with the groups of rows that stay together. It is no input.
+    time : str, optional
+        The column with dates or numbers that order the rows. It is no input.
+    decimal : {".", ","}
+        What numbers in texts have before their fraction, for remarks.
     """
-    ignored, kind = tuple(ignore), TargetKind(kind)
-    columns = {"target": target, "exposure": exposure, "row_groups": row_groups}
+    columns = {"target": target, "exposure": exposure, "row_groups": row_groups, "time": time}
     special = {label: name for label, name in columns.items() if name is not None}
-    for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
-        if name not in table:
-            raise TableError(f"{label}: the table has no column {name!r}; it has {_some(table)}")
-    for label, name in special.items():
-        if name in ignored:
-            raise TableError(f"ignore: the {label} {name!r} cannot be left out")
-    for label, name in special.items():
-        first = next(one for one, other in special.items() if other == name)
-        if first != label:
-            raise TableError(f"{label}: column {name!r} is the {first}")
+    ignored, kind = tuple(ignore), TargetKind(kind)
+    _check_names(table, special, ignored)
     table = table.drop(columns=list(ignored))
+    if not len(table.columns.drop(list(special.values()))):
+        raise TableError(f"the table has no column beside the {' and the '.join(special)}")
     counts = table.isna().sum()
+    empty = [name for name in counts[counts == len(table)].index if name not in special.values()]
+    check_columns(table[empty], decimal)
     if missing == "error" and counts.any():
-        where = ", ".join(f"{name} ({count})" for name, count in counts[counts > 0].items())
-        rows = int(table.isna().any(axis=1).sum())
-        raise TableError(
-            f"{rows} of {len(table)} rows have missing cells: {where}; "
-            "drop these rows or impute the cells"
-        )
+        raise TableError(missing_cells(table, counts[counts > 0].items()))
     before = len(table)
     table = table.dropna(subset=None if missing == "drop" else list(special.values()))
     if len(table) < 2:
-        raise TableError(f"only {len(table)} rows are left without missing cells")
-    y = _labels(table[target]) if kind.has_classes else _target_numbers(table[target], kind)
+        left = "no row is" if not len(table) else "only 1 row is"
+        raise TableError(f"{left} left without missing cells; --missing impute fills cells")
+    y = target_of(table[target], kind)
     exposures = None if exposure is None else exposure_of(table, exposure)
     groups = None if row_groups is None else [str(cell) for cell in table[row_groups]]
-    table = table.reset_index(drop=True)
-    names = [name for name in table.columns if name not in special.values()]
-    if not names:
-        raise TableError(f"the table has no column beside the {' and the '.join(special)}")
-    encoding = Encoding(tuple(column_of(table[name], missing) for name in names))
-    return Prepared(encoding.inputs(table), y, encoding, before - len(table), exposures, groups)
+    times = None if time is None else _times(table[time])
+    inputs = table.drop(columns=list(special.values())).reset_index(drop=True)
+    check_columns(inputs, decimal)
+    encoding = Encoding(tuple(column_of(inputs[name], missing) for name in inputs.columns))
+    check_names(encoding)
+    X = encoding.inputs(inputs)
+    dropped = before - len(table)
+    remarks = [*_rows_left_out(dropped, before, missing, special), *_filled(inputs)]
+    remarks += remarks_on(inputs, decimal)
+    return Prepared(X, y, encoding, dropped, exposures, groups, times, tuple(remarks))
 
 
-def exposure_of(table: pd.DataFrame, name: str) -> Host:
-    """Return the exposures of a table: positive numbers, one a row."""
-    if name not in table:
-        raise TableError(f"exposure: the table has no column {name!r}; it has {_some(table)}")
-    label = f"exposure: column {name!r}"
-    values = only_numbers(table[name], label)
-    _refuse(table[name], ~(values > 0.0), f"{label} must be positive")
-    return values
+def _check_names(table: pd.DataFrame, special: dict[str, str], ignored: tuple[str, ...]) -> None:
+    """Refuse columns that are not there, or would have two parts to play."""
+    for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
+        if name not in table:
+            raise TableError(unknown_column(label, name, table.columns))
+    for label, name in special.items():
+        if name in ignored:
+            raise TableError(f"ignore: the {label} {name!r} cannot be left out")
+        first = next(one for one, other in special.items() if other == name)
+        if first != label:
+            raise TableError(f"{label}: column {name!r} is the {first}")
 
 
-def _target_numbers(cells: pd.Series[Any], kind: TargetKind) -> Host:
-    """Return a target of real numbers or of counts."""
-    name = f"target: column {cells.name!r}"
-    values = only_numbers(cells, name, "; two classes need --likelihood bernoulli")
-    if kind.takes_exposure:
-        odd = (values < 0.0) | (values != np.floor(values))
-        _refuse(cells, odd, f"{name} must be counts, whole numbers from 0 on")
-        if not values.any():
-            raise TableError(f"{name} must count something; every count is 0")
-    return values
+def _times(cells: pd.Series[Any]) -> Host:
+    """Return what rows are ordered by: dates or numbers."""
+    dates = None if cells.dtype.kind in "biuf" else dates_in(cells)
+    values = numbers_of(cells) if dates is None else dates.astype("int64").to_numpy(dtype=float)
+    if values is None:
+        raise TableError(
+            f"time: column {cells.name!r} must hold numbers or dates, best as 2026-01-31; saw "
+            f"{str(cells.iloc[0])!r} in row {int(cells.index[0]) + 1}"
+        )
+    return np.asarray(values, dtype=float)
 
 
-def _labels(cells: pd.Series[Any]) -> list[Any]:
-    """Return the labels of two classes, as Python's own text, truth values and numbers."""
-    name = f"target: column {cells.name!r}"
-    if cells.dtype.kind in "mM":
-        raise TableError(f"{name} holds dates, which are no classes")
-    # Whole numbers beside missing cells were read as fractions.
-    labels = [
-        int(cell) if isinstance(cell, float) and cell.is_integer() else cell
-        for cell in cells.tolist()
-    ]
-    seen = list(dict.fromkeys(labels))
-    if len(seen) != 2:
-        some = listed(seen[:5]) + (", ..." if len(seen) > 5 else "")
-        raise TableError(f"{name} must have two classes; saw {len(seen)}: {some}")
-    if isinstance(seen[0], str) != isinstance(seen[1], str):
-        raise TableError(f"{name} must have labels of one kind; saw {listed(seen)}")
-    return labels
+def _rows_left_out(dropped: int, rows: int, missing: str, special: dict[str, str]) -> list[str]:
+    if not dropped:
+        return []
+    lack = "missing cells" if missing == "drop" else f"no {' or '.join(special)}"
+    have, are = ("has", "is") if dropped == 1 else ("have", "are")
+    return [f"{dropped} of {rows} rows {have} {lack} and {are} left out"]
 
 
-def _refuse(cells: pd.Series[Any], odd: NDArray[np.bool_], what: str) -> None:
-    """Name the first cell that is not as it must be, if there is one."""
-    if odd.any():
-        first = int(np.argmax(odd))
-        raise TableError(f"{what}; saw {cells.iloc[first]} in row {int(cells.index[first]) + 1}")
-
-
-def _some(table: pd.DataFrame) -> str:
-    return listed(list(table.columns[:8])) + (", ..." if len(table.columns) > 8 else "")
+def _filled(inputs: pd.DataFrame) -> list[str]:
+    """Say which cells were given the median or the most frequent level."""
+    counts = inputs.isna().sum()
+    if not counts.any():
+        return []
+    where = ", ".join(f"{name} ({count})" for name, count in counts[counts > 0].items())
+    return [f"missing cells have the median or the most frequent level of their column: {where}"]
