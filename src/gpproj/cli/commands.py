@@ -253,7 +253,12 @@ def select(
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; go on with gpproj select --resume {run.folder}") from None
     if as_json:
-        print(json.dumps(answer_of(cv, report, run.settings) | {"warnings": run.said}))
+        print(
+            json.dumps(
+                answer_of(cv, report, run.settings)
+                | {"notes": list(run.notes or ()), "warnings": run.said}
+            )
+        )
     elif talk:
         for text in run.said:
             if text not in run.shown:

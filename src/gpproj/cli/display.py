@@ -66,6 +66,7 @@ def score_table(cv: gpproj.Validation) -> Table:
         names.insert(1, "best_inputs")
     others = [name for name in cv.statistics if name in frame and name not in ("elpd", "mlpd")]
     table = frame[[*names, *others]].round({"elpd_diff": 3, "elpd_diff_se": 3})
+    table["elpd_diff"] += 0.0  # of a rounded zero the sign goes
     numbers = [name for name in table if table[name].dtype.kind == "f"]
     own = {"input": "reference", "kept": 1.0, "elpd_diff": 0.0, **cv.reference_summary()[others]}
     table = table.astype(object)

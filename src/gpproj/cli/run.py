@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class Run:
     """Warnings so far, in plain words."""
     shown: list[str] = field(default_factory=list)
     """Those of them that were printed before the work began."""
+    notes: tuple[str, ...] | None = None
+    """What was found out about the data when the run was begun; None if it goes on."""
 
     @staticmethod
     def new(folder: Path, settings: Settings, n_jobs: int, progress: bool) -> Run:
@@ -127,7 +129,7 @@ class Run:
     def _prepared(self) -> tuple[Prepared, SearchedUnits]:
         """Read the data, and see to it that they are those the run was begun with."""
         _, prepared, notes = self.settings.read()
-        for text in notes:
+        for text in notes if self.notes is None else self.notes:
             self.log(text)
             if self.progress:
                 note(text)
@@ -261,9 +263,9 @@ def opened(
     # A device or a table that cannot be used leaves no folder behind.
     if settings.device is not None:
         on_device([0.0], settings.device)
-    settled, prepared, _ = settings.read()
+    settled, prepared, notes = settings.read()
     units_of_columns(settled, prepared.encoding)
-    return Run.new(out, settled, n_jobs, progress)
+    return replace(Run.new(out, settled, n_jobs, progress), notes=notes)
 
 
 def _holds_nothing(folder: Path) -> bool:

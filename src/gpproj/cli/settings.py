@@ -138,7 +138,7 @@ class Settings:
     def reading(self) -> Reading:
         """How tables are read."""
         form = TableForm(self.sep, self.decimal, self.encoding, self.header, self.sheet)
-        return Reading(form, self.as_number, self.placeholder)
+        return Reading(form, self.as_number, self.placeholder, self.ignore)
 
     def table(self, file: str | Path | None = None) -> Table:
         """Read the table of the run, or another one with rows of the same kind.

@@ -37,6 +37,8 @@ class Reading:
     """Columns of numbers that are written as texts."""
     placeholders: tuple[str, ...] = ()
     """Further texts that stand for missing cells."""
+    ignore: tuple[str, ...] = ()
+    """Columns that nobody is told of, since nothing is done with them."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,10 @@ def _table(content: bytes, ending: str, reading: Reading) -> Table:
         grid = _workbook(content, form)
     else:
         grid = _json(text_of(content, form.encoding)[0], ending in LINES)
-    return _with_numbers(*_frame(grid, reading.placeholders), reading.as_number)
+    return _with_numbers(*_frame(grid, reading), reading.as_number)
 
 
-def _frame(grid: Grid, placeholders: Iterable[str]) -> tuple[pd.DataFrame, str, list[str]]:
+def _frame(grid: Grid, reading: Reading) -> tuple[pd.DataFrame, str, list[str]]:
     """Return the columns of a grid as values, and what they have for missing cells."""
     import pandas as pd
 
@@ -121,8 +123,10 @@ def _frame(grid: Grid, placeholders: Iterable[str]) -> tuple[pd.DataFrame, str, 
     where: dict[str, list[str]] = {}
     columns: dict[str, pd.Series[Any]] = {}
     for name, cells in zip(grid.names, zip(*grid.rows, strict=True), strict=False):
-        values = values_of(cells, grid.decimal, placeholders)
+        values = values_of(cells, grid.decimal, reading.placeholders)
         columns[name] = values.cells
+        if name in reading.ignore:
+            continue
         taken.update(values.placeholders)
         for text in values.placeholders:
             where.setdefault(text, []).append(name)

@@ -41,7 +41,7 @@ def likelihood_of(cells: pd.Series[Any]) -> tuple[str, str | None]:
         if text or (counts.min() > 1 and set(values) in CODES):
             classes = f"{name} has two values, {shown}, which are taken for classes"
             return "bernoulli", classes if text else f"{classes}; {others}"
-        if counts.min() > 1:
+        if len(present) > 2:
             two = "--likelihood bernoulli takes them for classes"
             return "gaussian", f"{name} has two values, {shown}, which are taken for numbers; {two}"
     try:
