@@ -14,12 +14,13 @@ from typing import Any
 import gpproj
 from gpproj import store
 from gpproj.cli.checking import RunError
-from gpproj.cli.display import note
+from gpproj.cli.display import errors, note
+from gpproj.cli.expected import expected_seconds, sentence
 from gpproj.cli.folding import folds_of_run, method_of
 from gpproj.cli.settings import Settings, read_config
 from gpproj.cli.units import SearchedUnits, units_of_columns
 from gpproj.data.encoding import Encoding
-from gpproj.execute import Progress
+from gpproj.execute import WholeProgress
 from gpproj.inference import plan_of
 from gpproj.io.tables import Prepared
 from gpproj.kernels.names import named_kernel
@@ -27,6 +28,7 @@ from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
 
 CONFIG, LOG = "config.json", "log.txt"
+REFERENCE = "reference"
 DATA, WARNINGS = NOTED = "data.json", "warnings.txt"
 """What is noted in the folder `state` before anything is learned."""
 
@@ -100,10 +102,27 @@ class Run:
     def complete(self) -> gpproj.Validation:
         """Do what is left to do: learn the reference, search, validate."""
         prepared, units = self._prepared()
-        reference = self._reference(prepared)
+        expected = expected_seconds(self.settings, prepared, units.steps, self.n_jobs)
+        self._announce(expected)
+        with WholeProgress("gpproj select", expected, enabled=self.progress) as display:
+            return self._stages(prepared, units, display)
+
+    def _announce(self, expected: Mapping[str, float]) -> None:
+        """Say how long the work will take, and what makes it shorter."""
+        if (self._state / REFERENCE).exists():
+            return  # a part of it is done
+        text = sentence(expected, self.settings, self.n_jobs)
+        self.log(text)
+        if self.progress and errors.is_terminal:
+            note(text)
+
+    def _stages(
+        self, prepared: Prepared, units: SearchedUnits, display: WholeProgress
+    ) -> gpproj.Validation:
+        reference = self._reference(prepared, display)
         settings: Any = self.settings
         how: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
-        with self._stage("search"):
+        with self._stage("search", display):
             path = gpproj.forward_search(
                 reference,
                 settings.max_inputs,
@@ -113,7 +132,7 @@ class Run:
                 **units.keywords,
                 **how,
             )
-        with self._stage("validation"):
+        with self._stage("validation", display):
             cv = gpproj.validate(
                 reference,
                 path,
@@ -157,10 +176,14 @@ class Run:
         store.write_text(file, json.dumps(content))
         return prepared, units_of_columns(self.settings, prepared.encoding)
 
-    def _reference(self, prepared: Prepared) -> gpproj.GaussianProcessReference:
-        saved = self._state / "reference"
-        if not saved.exists():
-            with self._stage("reference"):
+    def _reference(
+        self, prepared: Prepared, display: WholeProgress
+    ) -> gpproj.GaussianProcessReference:
+        saved = self._state / REFERENCE
+        if saved.exists():
+            display.skip("reference")
+        else:
+            with self._stage("reference", display):
                 self._learned(prepared).save(saved)
         # Loaded in any case: a run goes on in the same way whether it was interrupted or not.
         reference: gpproj.GaussianProcessReference = gpproj.load(saved)
@@ -200,8 +223,8 @@ class Run:
         if sparse is not None:
             text = f"{min(sparse.inducing, rows)} inducing points stand for {rows} rows"
             self.log(text)
-            with Progress("reference", 1, enabled=self.progress) as display:
-                display.announce(text)
+            if self.progress:
+                note(text)
         return inference
 
     @property
@@ -213,11 +236,11 @@ class Run:
         return self._state / WARNINGS
 
     @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
-        """Log a stage, and gather what it warns of."""
+    def _stage(self, name: str, display: WholeProgress) -> Iterator[None]:
+        """Log a stage, show it, and gather what it warns of."""
         self.log(f"{name} begins")
         started = time.monotonic()
-        with warnings.catch_warnings(record=True) as caught:
+        with display.stage(name), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             yield
         for warning in caught:
