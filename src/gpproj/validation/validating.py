@@ -16,6 +16,7 @@ from gpproj.execute import check_jobs
 from gpproj.projection import CriterionName, Learn, ProcessProjector
 from gpproj.reference import GaussianProcessReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
+from gpproj.store import named_path
 from gpproj.validation.checkpoint import FoldCheckpoint, fingerprint
 from gpproj.validation.fitted import check_compare
 from gpproj.validation.folds import (
@@ -142,6 +143,7 @@ def validate(
     ('x2', 'x0')
     """
     check_jobs(n_jobs)
+    folder = None if checkpoint is None else named_path("checkpoint", checkpoint)
     plain = check_compare(compare)
     if method is None and (plain or row_groups is not None):
         method = "kfold"
@@ -187,7 +189,7 @@ def validate(
         else:
             pairs = folds_of(reference, folds, row_groups, random_state)
         inner = _InnerValidation(folds, random_state) if nested else None
-        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, checkpoint, plain)
+        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, folder, plain)
     if plan.points.size < n and plan.method == "loo" and not held:
         cheap = _loo_predictor(path, held=plan.search == "once")
         if cheap is not None:
@@ -237,13 +239,13 @@ def _by_folds(
     n_jobs: int | None,
     progress: bool,
     inner: _InnerValidation | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: Path | None = None,
     compare: tuple[str, ...] = (),
 ) -> Validation:
     inside, written = plan.search == "inside", None
     if checkpoint is not None:
         settings = fingerprint(path, inside, None if inner is None else repr(inner), compare)
-        written = partial(FoldCheckpoint, Path(checkpoint), settings)
+        written = partial(FoldCheckpoint, checkpoint, settings)
     results = validate_folds(path, folds, inside, n_jobs, progress, inner, written, compare)
     scores = joined([result.scores for result in results])
     return Validation(
