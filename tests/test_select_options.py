@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import gpproj
-from gpproj.cli import commands, main
+from gpproj.cli import commands, expected, main
 from gpproj.cli.folding import folds_in_time
 from gpproj.cli.outputs import other_rule
 from gpproj.cli.settings import Settings
@@ -237,7 +237,7 @@ def test_nothing_is_left_to_search(call, csv, tmp_path):
         ("folds = true", "folds must be a whole number of at least 2, got True"),
         ("header = 1", "header must be true or false, got 1"),
         ("likelihood = 1", "likelihood must be one of auto, bernoulli"),
-        ("missing = []", "missing must be one of drop, error, impute; got []"),
+        ("missing = []", "missing must be one of drop, error, impute, indicate; got []"),
         ("exposure = true", "exposure must be text, got True"),
         ("group = 1", "group must be a name or a list of names, got 1"),
         ("group = {g = 1}", "group 'g' must be a name or a list of names, got 1"),
@@ -323,3 +323,61 @@ def test_kernels_have_names():
     assert named_kernel("squared-exponential").__class__.__name__ == "Sum"
     with pytest.raises(ValueError, match="got 'matern'"):
         named_kernel("matern")
+
+
+def seconds_of(csv, monkeypatch, *, n_jobs=1, steps=3, **options):
+    """What is expected of a run where an evaluation takes a millisecond."""
+    monkeypatch.setattr(expected, "evaluation_seconds", lambda *_, **__: 1e-3)
+    settings = Settings.of({"data": str(csv), "target": "price"} | options, "").read()
+    return settings[0], expected.expected_seconds(settings[0], settings[1], steps, n_jobs)
+
+
+def test_more_work_is_expected_to_take_longer(csv, monkeypatch):
+    _, usual = seconds_of(csv, monkeypatch)
+    assert list(usual) == ["reference", "search", "validation"]
+    assert usual["validation"] > usual["search"] + usual["reference"]
+    assert seconds_of(csv, monkeypatch, steps=5)[1]["search"] > usual["search"]
+    assert seconds_of(csv, monkeypatch, max_inputs=1)[1]["search"] < usual["search"]
+    own = seconds_of(csv, monkeypatch, kernel="linear")[1]
+    assert own["reference"] == pytest.approx(usual["reference"] / 2)
+    sampled = seconds_of(csv, monkeypatch, sample=True)[1]
+    assert sampled["reference"] > usual["reference"]
+    assert sampled["validation"] < usual["validation"]  # no folds, in which it would be repeated
+    twice = seconds_of(csv, monkeypatch, repeats=2)[1]
+    assert twice["validation"] == pytest.approx(2 * usual["validation"])
+    assert seconds_of(csv, monkeypatch, n_jobs=2)[1]["validation"] < usual["validation"]
+
+
+def test_how_long_it_takes_is_said_with_what_makes_it_shorter(csv, monkeypatch):
+    settings, seconds = seconds_of(csv, monkeypatch)
+    long = {"reference": 8.0, "search": 52.0, "validation": 240.0}
+    assert expected.sentence(long, settings, 9, 1) == (
+        "about 5 min in all: reference 8 s, search 52 s, validation 4 min; "
+        "--n-jobs -1 and --max-inputs 6 make it shorter"
+    )
+    assert expected.sentence(long, settings, 5, 1).endswith("; --n-jobs -1 makes it shorter")
+    settings, seconds = seconds_of(csv, monkeypatch, max_inputs=2)
+    assert expected.sentence(seconds, settings, 9, 2).endswith(" s")
+
+
+def test_an_evaluation_is_timed(csv):
+    settings, prepared, _ = Settings.of({"data": str(csv), "target": "price"}, "").read()
+    assert 0.0 < expected.evaluation_seconds(settings, prepared, 10) < 10.0
+    assert 0.0 < expected.evaluation_seconds(settings, prepared, 10, "gaussian") < 10.0
+
+
+def test_the_log_has_how_long_it_will_take(handed_on, tmp_path):
+    handed_on("validate", "--max-inputs", 1, "--ignore", "kind")
+    log = (tmp_path / "run" / "log.txt").read_text().splitlines()
+    assert sum(" in all: reference " in line for line in log) == 1
+    assert " in all: reference " in log[0]
+
+
+def test_new_rows_are_read_as_the_table_of_the_run_was(tmp_path):
+    settings = Settings(str(tmp_path / "a.csv"), "y", sep="|", header=False, as_number=("column2",))
+    (tmp_path / "new.csv").write_text("1,5|2 m2\n2,5|3 m2\n")
+    table = settings.table(tmp_path / "new.csv").frame
+    assert table["column1"].tolist() == [1.5, 2.5]
+    assert table["column2"].tolist() == [2.0, 3.0]
+    (tmp_path / "new.tsv").write_text("1.5\n2.5\n")  # of another kind, and without the column
+    assert settings.table(tmp_path / "new.tsv").frame["column1"].tolist() == [1.5, 2.5]

@@ -86,6 +86,7 @@ def test_letters_of_western_windows_are_read(read):
         ("3,?,a\n4,5,b\n", None, ["column1", "column2", "column3"], "--header says"),
         ("0,1,2\n5,6,7\n", None, ["0", "1", "2"], "--no-header takes it for data"),
         ("name,2001,2002\na,5,6\n", None, ["name", "2001", "2002"], "--no-header takes"),
+        ("1,2,a\n5,6,b\n", None, ["column1", "column2", "column3"], "--header says"),
         (",x\n0,2\n1,3\n", None, ["Unnamed: 0", "x"], None),
         ("x,y\n1,2\n", False, ["column1", "column2"], None),
         ("1,2\n3,4\n", True, ["1", "2"], None),

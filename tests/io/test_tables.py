@@ -89,6 +89,12 @@ def test_missing_cells_are_counted_dropped_or_imputed(table):
     assert encoding.inputs(holes)["size"].tolist() == X["size"].tolist()
 
 
+def test_missing_cells_may_be_inputs_of_their_own(table):
+    prepared = prepare(table.assign(size=[1.0, np.nan, 3.0, 8.0]), "price", missing="indicate")
+    assert prepared.X["size is missing"].tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert prepared.encoding.groups["size"] == ["size", "size is missing"]
+
+
 def test_rows_without_a_target_are_left_out(table):
     holes = table.assign(price=[1.0, np.nan, 3.0, 4.0])
     prepared = prepare(holes, "price", missing="impute")

@@ -150,7 +150,7 @@ def select(
     resume: Annotated[Path | None, typer.Option(help="Complete the run in this folder.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out.")] = None,
     missing: Annotated[
-        str | None, typer.Option(help="Missing cells: error (default), drop or impute.")
+        str | None, typer.Option(help="Missing cells: error (default), drop, impute or indicate.")
     ] = None,
     group: Annotated[
         list[str] | None, typer.Option(help="NAME=first,second: columns that enter together.")
@@ -255,8 +255,7 @@ def select(
     if as_json:
         print(
             json.dumps(
-                answer_of(cv, report, run.settings)
-                | {"notes": list(run.notes or ()), "warnings": run.said}
+                answer_of(cv, report, run.settings) | {"notes": run.notes, "warnings": run.said}
             )
         )
     elif talk:

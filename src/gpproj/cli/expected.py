@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpproj.cli.folding import method_of
 from gpproj.cli.settings import Settings
 from gpproj.execute import time_text, workers_of
 from gpproj.inference import NUGGET, plan_of
@@ -17,10 +18,10 @@ from gpproj.kernels.names import named_kernel
 from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import one_blas_thread
 from gpproj.priors import scales
-from gpproj.projection.stages import STAGES
+from gpproj.projection.stages import ON_ALL, STAGES
 from gpproj.reference.conditioning import problem_of, training_for
 from gpproj.reference.fit_starts import default_starts
-from gpproj.reference.fitting import COMPARED, KERNELS
+from gpproj.reference.fitting import COMPARED, KERNELS, LEARNED
 from gpproj.reference.log_posterior import LogPosterior
 from gpproj.search.forward import PER_EXCHANGE
 from gpproj.search.race import evaluations_expected
@@ -29,12 +30,18 @@ from gpproj.search.units import MANY, STEPS_OF_MANY
 PER_FIT, PER_INPUT = 300, 25
 """Evaluations of a fit of one structure, and more of them for each input, about."""
 
-OF_SEARCH = 0.75
+ON_MORE_ROWS = 200
+"""Those of a fit on more rows than structures are compared on, about."""
+
+PER_DRAW, TUNING = 12, 600
+"""Evaluations of a draw of a chain, and steps of all chains before the first ones, about."""
+
+OF_SEARCH = 0.8
 """Share of the evaluations that a search counts with that it takes, about."""
 
-PER_SIZE = 480
-"""Evaluations that predicting the rows of a fold takes for each size: a submodel is a mixture of
-projections of all draws, about."""
+PER_SIZE, PER_SIZE_AND_INPUT = 150, 50
+"""Evaluations that predicting left-out rows takes for each size, and more of them for each input: a
+submodel is a mixture of projections of all draws, about."""
 
 EXCHANGES = 12
 """Sizes up to which other sets are looked for."""
@@ -51,6 +58,8 @@ def expected_seconds(
 ) -> dict[str, float]:
     """Return about how many seconds each stage of a run will take.
 
+    The counts are those of five small tables, from 60 rows of 5 columns to 200 rows of 6.
+
     Parameters
     ----------
     settings : Settings
@@ -59,22 +68,45 @@ def expected_seconds(
         Units to search for.
     n_jobs : int
     """
-    one = evaluation_seconds(settings, prepared, COMPARED)
+    n, inputs = prepared.X.shape
+    first = STAGES[0][0]
     # Searches know every likelihood by Gaussian sites.
-    plain = evaluation_seconds(settings, prepared, STAGES[0][0], likelihood="gaussian")
-    structures = len(KERNELS) if settings.kernel is None else 1
-    fit = structures * one * (PER_FIT + PER_INPUT * prepared.X.shape[1])
+    plain = evaluation_seconds(settings, prepared, first, "gaussian")
+    all_rows = evaluation_seconds(settings, prepared, LEARNED, "gaussian") if n > first else 0.0
+    reference = _reference(settings, prepared, inputs)
     taken = min(steps, settings.max_inputs or (STEPS_OF_MANY if steps > MANY else steps))
     count = sum(
         evaluations_expected(size, steps - size) + PER_EXCHANGE * (size < EXCHANGES)
         for size in range(taken)
     )
-    search = OF_SEARCH * count * plain
-    predictions = PER_SIZE * (taken + 1) * plain
-    folds = settings.folds * settings.repeats
-    workers = min(workers_of(n_jobs), folds)
-    validation = folds * (fit + search + predictions) / workers
-    return {"reference": fit, "search": search, "validation": validation}
+    search = OF_SEARCH * count * (plain + ON_ALL * all_rows)
+    predictions = (PER_SIZE + PER_SIZE_AND_INPUT * inputs) * (taken + 1) * plain
+    validation = predictions
+    if _in_folds(settings):
+        folds = settings.folds * settings.repeats
+        workers = min(workers_of(n_jobs), folds)
+        validation = folds * (reference + search + predictions) / workers
+    return {"reference": reference, "search": search, "validation": validation}
+
+
+def _reference(settings: Settings, prepared: Prepared, inputs: int) -> float:
+    """Return about how many seconds a reference takes."""
+    if settings.sample:
+        each = PER_DRAW * evaluation_seconds(settings, prepared, LEARNED)
+        return each * (TUNING + settings.draws)
+    structures = len(KERNELS) if settings.kernel is None else 1
+    count = PER_FIT + PER_INPUT * inputs
+    seconds = structures * count * evaluation_seconds(settings, prepared, COMPARED)
+    if len(prepared.y) > COMPARED:
+        seconds += ON_MORE_ROWS * evaluation_seconds(settings, prepared, LEARNED)
+    return seconds
+
+
+def _in_folds(settings: Settings) -> bool:
+    """Say whether the validation repeats everything in folds."""
+    method = method_of(settings)
+    grouped = settings.row_groups is not None or bool(settings.compare)
+    return method == "kfold" or (method is None and (grouped or not settings.sample))
 
 
 def evaluation_seconds(
@@ -108,13 +140,13 @@ def evaluation_seconds(
     with one_blas_thread():
         density(start)
         count, began = 0, time.perf_counter()
-        while count < 2 or time.perf_counter() - began < TIMED:
+        while not count or time.perf_counter() - began < TIMED:
             density(start)
             count += 1
         return (time.perf_counter() - began) / count
 
 
-def sentence(seconds: Mapping[str, float], settings: Settings, n_jobs: int) -> str:
+def sentence(seconds: Mapping[str, float], settings: Settings, steps: int, n_jobs: int) -> str:
     """Return how long a run will take, and what makes it shorter.
 
     Parameters
@@ -122,6 +154,8 @@ def sentence(seconds: Mapping[str, float], settings: Settings, n_jobs: int) -> s
     seconds : mapping of str to float
         Of each stage.
     settings : Settings
+    steps : int
+        Units to search for.
     n_jobs : int
     """
     parts = ", ".join(f"{name} {time_text(one)}" for name, one in seconds.items())
@@ -129,6 +163,7 @@ def sentence(seconds: Mapping[str, float], settings: Settings, n_jobs: int) -> s
     shorter = []
     if n_jobs == 1 and seconds["validation"] > 0.5 * sum(seconds.values()):
         shorter.append("--n-jobs -1")
-    if settings.max_inputs is None:
+    if settings.max_inputs is None and steps > SHORT:
         shorter.append(f"--max-inputs {SHORT}")
-    return f"{said}; {' and '.join(shorter)} make it shorter" if shorter else said
+    make = "make" if len(shorter) > 1 else "makes"
+    return f"{said}; {' and '.join(shorter)} {make} it shorter" if shorter else said

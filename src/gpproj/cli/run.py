@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,8 @@ class Run:
     """Warnings so far, in plain words."""
     shown: list[str] = field(default_factory=list)
     """Those of them that were printed before the work began."""
-    notes: tuple[str, ...] | None = None
-    """What was found out about the data when the run was begun; None if it goes on."""
+    notes: list[str] = field(default_factory=list)
+    """What was found out about the data."""
 
     @staticmethod
     def new(folder: Path, settings: Settings, n_jobs: int, progress: bool) -> Run:
@@ -103,15 +103,14 @@ class Run:
         """Do what is left to do: learn the reference, search, validate."""
         prepared, units = self._prepared()
         expected = expected_seconds(self.settings, prepared, units.steps, self.n_jobs)
-        self._announce(expected)
+        self._announce(sentence(expected, self.settings, units.steps, self.n_jobs))
         with WholeProgress("gpproj select", expected, enabled=self.progress) as display:
             return self._stages(prepared, units, display)
 
-    def _announce(self, expected: Mapping[str, float]) -> None:
-        """Say how long the work will take, and what makes it shorter."""
+    def _announce(self, text: str) -> None:
+        """Say how long the work will take, unless a part of it is done."""
         if (self._state / REFERENCE).exists():
-            return  # a part of it is done
-        text = sentence(expected, self.settings, self.n_jobs)
+            return
         self.log(text)
         if self.progress and errors.is_terminal:
             note(text)
@@ -148,7 +147,9 @@ class Run:
     def _prepared(self) -> tuple[Prepared, SearchedUnits]:
         """Read the data, and see to it that they are those the run was begun with."""
         _, prepared, notes = self.settings.read()
-        for text in notes if self.notes is None else self.notes:
+        if not self.notes:  # the run goes on
+            self.notes.extend(notes)
+        for text in self.notes:
             self.log(text)
             if self.progress:
                 note(text)
@@ -288,7 +289,9 @@ def opened(
         on_device([0.0], settings.device)
     settled, prepared, notes = settings.read()
     units_of_columns(settled, prepared.encoding)
-    return replace(Run.new(out, settled, n_jobs, progress), notes=notes)
+    run = Run.new(out, settled, n_jobs, progress)
+    run.notes.extend(notes)
+    return run
 
 
 def _holds_nothing(folder: Path) -> bool:

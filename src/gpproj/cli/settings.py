@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from gpproj.cli.checking import (
     RunError,
@@ -21,10 +21,10 @@ from gpproj.cli.checking import (
     text,
 )
 from gpproj.data import TargetKind
-from gpproj.data.encoding import TableError
+from gpproj.data.encoding import Missing, TableError
 from gpproj.data.naming import close_matches, unknown_column
 from gpproj.io.delimited import TableForm
-from gpproj.io.reading import Reading, Table, table_of
+from gpproj.io.reading import Reading, Table, ending_of, table_of
 from gpproj.io.tables import Prepared, prepare
 from gpproj.io.targets import likelihood_of
 from gpproj.kernels.names import named_kernel
@@ -149,10 +149,12 @@ class Settings:
             Another table. Where its ending is another one, its form is found out; what cells mean
             is as in the run's own.
         """
-        reading = self.reading
-        if file is not None and Path(file).suffixes[-2:] != Path(self.data).suffixes[-2:]:
+        if file is None:
+            return table_of(self.data, self.reading)
+        reading = replace(self.reading, partial=True)
+        if ending_of(file) != ending_of(self.data):
             reading = replace(reading, form=TableForm(header=self.header))
-        return table_of(self.data if file is None else file, reading)
+        return table_of(file, reading)
 
     def read(self) -> SettledRun:
         """Read the table, and settle what depends on it."""
@@ -254,7 +256,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("ignore", "as_number", "placeholder", "always"), names),
     **dict.fromkeys(("header", "sample"), flag),
     "likelihood": one_of(AUTO, *NAMES),
-    "missing": one_of("error", "drop", "impute"),
+    "missing": one_of(*get_args(Missing)),
     "group": columns_by_name,
     "cost": numbers_by_name,
     "prior": one_of(*NAMED),

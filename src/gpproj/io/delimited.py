@@ -139,7 +139,7 @@ def grid_of_text(text: str, ending: str, form: TableForm) -> Grid:
     _same_lengths(numbered, separator)
     while len(rows) > 1 and not any(cell.strip() for cell in rows[-1]):
         rows.pop()
-    decimal = form.decimal or decimal_of(chain.from_iterable(rows[:5000]), separator)
+    decimal = form.decimal or decimal_of(chain.from_iterable(rows[: 10 * SAMPLE]), separator)
     if decimal == "," and form.decimal is None:
         notes.append("numbers have decimal commas; --decimal . says otherwise")
     return grid_of(rows, form, decimal, notes)
@@ -234,7 +234,7 @@ def _has_names(rows: Sequence[Sequence[Any]]) -> tuple[bool, list[str]]:
         return True, []
     shown = ", ".join(str(cell) for cell in first[:4]) + (", ..." if len(first) > 4 else "")
     counted = [cell for cell, one in zip(first, numbers, strict=True) if one]
-    if len(counted) > all(numbers) + 1 and _counts_up(counted):  # of two alone nothing is clear
+    if _counts_up(counted):
         return True, [f"the first row ({shown}) is taken for names; --no-header takes it for data"]
     for place, cell in enumerate(first):
         below = [row[place] for row in rest if not is_placeholder(row[place])]
@@ -251,9 +251,13 @@ def _has_names(rows: Sequence[Sequence[Any]]) -> tuple[bool, list[str]]:
 
 
 def _counts_up(cells: Sequence[Any]) -> bool:
-    """Say whether cells are whole numbers one after the other, as names that were counted are."""
+    """Say whether cells are whole numbers one after the other, as names that were counted are.
+
+    Of two nothing is clear, unless they are years.
+    """
     try:
         found = [int(str(cell)) for cell in cells]
     except ValueError:
         return False
-    return found == list(range(found[0], found[0] + len(found)))
+    years = len(found) == 2 and 1000 <= found[0] < 3000
+    return found == list(range(found[0], found[0] + len(found))) and (len(found) > 2 or years)

@@ -7,7 +7,6 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +38,8 @@ class Reading:
     """Further texts that stand for missing cells."""
     ignore: tuple[str, ...] = ()
     """Columns that nobody is told of, since nothing is done with them."""
+    partial: bool = False
+    """Whether columns may be absent, as from new rows that a submodel of a few predicts."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,12 @@ def table_of(file: str | Path, reading: Reading | None = None) -> Table:
         raise TableError(f"there is no file {path}")
     if path.is_dir():
         raise TableError(f"{path} is a folder, not a table")
-    compressed = path.suffix.lower() == ".gz"
-    ending = (path.with_suffix("") if compressed else path).suffix.lower()
+    ending = ending_of(path)
     if ending not in ENDINGS:
         raise TableError(f"{path} must end in {', '.join(ENDINGS)}, or one of these and .gz")
     try:
         content = path.read_bytes()
-        content = gzip.decompress(content) if compressed else content
+        content = gzip.decompress(content) if path.suffix.lower() == ".gz" else content
         table = _table(content, ending, reading)
     except PermissionError:
         raise TableError(f"{path} cannot be read: permission denied") from None
@@ -99,11 +99,23 @@ def table_of(file: str | Path, reading: Reading | None = None) -> Table:
     return table
 
 
+def ending_of(file: str | Path) -> str:
+    """Return the ending of a file that says what it is.
+
+    Examples
+    --------
+    >>> ending_of("houses.2020.CSV.gz")
+    '.csv'
+    """
+    path = Path(file)
+    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
 def _table(content: bytes, ending: str, reading: Reading) -> Table:
     """Return the table in the content of a file."""
     form = reading.form
     if ending == ".parquet":
-        return _with_numbers(_parquet(content), ".", [], reading.as_number)
+        return _with_numbers(_parquet(content), ".", [], reading)
     if ending in USUAL:
         text, notes = text_of(content, form.encoding)
         grid = grid_of_text(text, ending, form)
@@ -112,7 +124,7 @@ def _table(content: bytes, ending: str, reading: Reading) -> Table:
         grid = _workbook(content, form)
     else:
         grid = _json(text_of(content, form.encoding)[0], ending in LINES)
-    return _with_numbers(*_frame(grid, reading), reading.as_number)
+    return _with_numbers(*_frame(grid, reading), reading)
 
 
 def _frame(grid: Grid, reading: Reading) -> tuple[pd.DataFrame, str, list[str]]:
@@ -142,11 +154,11 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _with_numbers(
-    frame: pd.DataFrame, decimal: str, notes: list[str], as_number: Iterable[str]
-) -> Table:
+def _with_numbers(frame: pd.DataFrame, decimal: str, notes: list[str], reading: Reading) -> Table:
     """Make numbers of the columns that were asked for."""
-    for name in as_number:
+    for name in reading.as_number:
+        if reading.partial and name not in frame:
+            continue
         if name not in frame:
             raise TableError(unknown_column("as-number", name, frame.columns))
         before = int(frame[name].isna().sum())

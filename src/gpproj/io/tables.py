@@ -62,9 +62,10 @@ def prepare(
         Its column.
     ignore : iterable of str
         Columns to leave out.
-    missing : {"error", "drop", "impute"}
+    missing : {"error", "drop", "impute", "indicate"}
         What to do about missing cells: refuse them, leave out their rows, or put the median (of
-        numbers) or the most frequent level in their place. Rows without a target, or without an
+        numbers) or the most frequent level in their place, with an input that says so where it is
+        to be indicated. Rows without a target, or without an
         exposure, a group or a time, are always left out unless they are refused.
     kind : TargetKind
         What the target is: numbers, labels of two classes (text, truth values or numbers), or
