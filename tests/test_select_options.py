@@ -99,13 +99,14 @@ def test_groups_without_costs_leave_them_to_the_search(handed_on):
 
 
 def test_kernel_and_prior_are_handed_on(handed_on):
-    seen = handed_on("fit", "--kernel", "linear+matern52", "--prior", "weak")
+    seen = handed_on("fit", "--kernel", "linear+matern52", "--prior", "weak", "--transform", "log")
+    assert seen["transform"] == "log"
     assert seen["kernel"] == Constant() + Linear() + Matern52()
     assert seen["prior"] == "weak"
 
 
 def test_the_usual_kernel_and_prior_are_those_of_python(handed_on):
-    assert not {"kernel", "prior"} & set(handed_on("fit"))
+    assert not {"kernel", "prior", "transform"} & set(handed_on("fit"))
 
 
 def test_later_rows_are_predicted_from_earlier_ones(handed_on):
@@ -197,6 +198,8 @@ def test_another_rule_has_a_sentence_of_its_own(small_cv):
         (["--max-inputs", "4", "--group", "g=size,age,rooms"], "at most the number of columns, 3"),
         (["--kernel", "rbf"], "kernel must be one of linear, matern32"),
         (["--kernel", "linear+linear"], "kernel must be one of linear, matern32"),
+        (["--transform", "sqrt"], "transform must be one of box-cox, log, logit, yeo-johnson"),
+        (["--transform", "log", "--likelihood", "poisson"], "transform is for real numbers, not"),
         (["--prior", "flat"], "prior must be one of botorch, inverse-gamma"),
         (["--time", "week", "--row-groups", "kind"], "cannot both say which rows go together"),
         (["--time", "week", "--repeats", "2"], "repeats is for random folds"),

@@ -167,7 +167,7 @@ def average(predictor: LatentPredictor, X: Array) -> tuple[float, float]:
         trained = predictor.kernel.cross(theta, predictor.X, block, mask)[0, :, :]
         cross = cross + xp.sum(trained, axis=1) / m
         prior = prior + xp.sum(predictor.kernel.cross(theta, X, block, mask)) / m**2
-    explained = xp.sum((predictor.root @ cross) ** 2)
+    explained = xp.sum((predictor.whitener @ cross) ** 2)
     variance = float(prior - explained) + predictor.extra / m
     # Rounding may leave a hair below zero where the average is known.
     return float(predictor.coefficients @ cross), max(variance, 0.0)

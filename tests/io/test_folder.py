@@ -60,7 +60,7 @@ def npy(array):
 
 def test_the_manifest_says_what_there_is(saved):
     found = manifest(saved)
-    assert found["format"] == folders.FORMAT == 7
+    assert found["format"] == folders.FORMAT == 8
     assert found["kind"] == "SearchPath"
     assert found["gpproj"] == gpproj.__version__
     assert found["summary"] == repr(gpproj.load(saved))
@@ -345,10 +345,10 @@ def test_whole_files_that_make_no_sense_are_refused(folder, path):
 # Other people's folders
 
 
-@pytest.mark.parametrize("number", [1, 6, 8])
+@pytest.mark.parametrize("number", [1, 6, 9])
 def test_another_format_is_named_before_anything_else_is_read(folder, number):
     forge(folder, format=number, gpproj="9.1", kind="Something new", sha256={})
-    said = rf"saved in format {number}, by gpproj 9\.1; this gpproj reads format 7 alone"
+    said = rf"saved in format {number}, by gpproj 9\.1; this gpproj reads formats 7 to 8"
     with pytest.raises(StoreError, match=said):
         gpproj.load(folder)
 

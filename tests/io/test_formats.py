@@ -1,4 +1,4 @@
-"""A sample of the format that is read: what is saved stays readable."""
+"""A sample of each format that is read: what is saved stays readable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import gpproj
 from gpproj import store
-from gpproj.io.folder import FORMAT
+from gpproj.io.folder import FORMAT, OLDEST
 from gpproj.likelihoods import Bernoulli, NegativeBinomial
 from gpproj.priors import Gamma, LogNormal
 
@@ -50,8 +50,8 @@ def assert_close(one, other):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
 
 
-def test_the_format_that_is_read_has_a_sample():
-    assert [f"v{FORMAT}"] == VERSIONS
+def test_the_formats_that_are_read_have_a_sample():
+    assert [f"v{number}" for number in range(OLDEST, FORMAT + 1)] == VERSIONS
     for version in VERSIONS:
         assert list(FIGURES[version]) == list(KINDS)
 

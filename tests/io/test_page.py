@@ -9,7 +9,7 @@ import numpy as np
 
 import gpproj
 from gpproj import store
-from gpproj.io.folder import FORMAT
+from gpproj.io.folder import FORMAT, OLDEST
 from gpproj.io.plain import ARGUMENTS
 from gpproj.io.records import RECORDS
 from gpproj.io.saving import FILES
@@ -32,7 +32,7 @@ def test_the_page_names_every_file_and_field():
 
 def test_the_page_shows_the_present_format():
     assert f'"format": {FORMAT},' in PAGE
-    assert f"This gpproj reads format {FORMAT} alone" in PAGE
+    assert f"This gpproj writes format {FORMAT} and reads formats {OLDEST} and {FORMAT}" in PAGE
 
 
 def check(words, file, kind):
@@ -46,7 +46,7 @@ def check(words, file, kind):
 
 def named_in(content):
     """Give the names of records and of fields, down to what `plain` has written."""
-    plain = {one.__name__ for one in ARGUMENTS} | {"array", "number"}
+    plain = {one.__name__ for one in ARGUMENTS} | {"array", "half", "number"}
     if isinstance(content, list):
         for one in content:
             yield from named_in(one)
@@ -86,7 +86,12 @@ def test_another_program_predicts_by_the_formula_of_the_page(tmp_path):
     away = (z[:, None, :] - array(part["X"])[None, :, :]) / scales
     c = constant + signal * np.exp(-0.5 * (away**2).sum(axis=2))
     mean = c @ array(part["coefficients"])
-    reduced = ((array(part["root"]) @ c.T) ** 2).sum(axis=0)
+    gap = (array(part["X"])[:, None, :] - array(part["X"])[None, :, :]) / scales
+    K = constant + signal * np.exp(-0.5 * (gap**2).sum(axis=2)) + part["extra"] * np.eye(12)
+    tau = array(part["precision"])
+    L = np.linalg.cholesky(np.eye(12) + np.sqrt(tau)[:, None] * K * np.sqrt(tau))
+    root = np.linalg.solve(L, np.diag(np.sqrt(tau)))
+    reduced = ((root @ c.T) ** 2).sum(axis=0)
     variance = constant + signal + part["extra"] - reduced
     scale = scaling["target_scale"]
     found = sub.predict(new)

@@ -161,6 +161,10 @@ def select(
     always: Annotated[
         list[str] | None, typer.Option(help="Column or group that is in from the start.")
     ] = None,
+    transform: Annotated[
+        str | None,
+        typer.Option(help="Of a target of numbers: log, logit, box-cox or yeo-johnson."),
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(

@@ -13,7 +13,6 @@ from gpproj.cli.run import Run, encoding_of
 from gpproj.cli.settings import Settings
 from gpproj.io.cells import for_spreadsheets
 from gpproj.io.targets import exposure_of
-from gpproj.prediction import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,5 +155,5 @@ def predictions(folder: Path, data: Path, size: int | None, level: float) -> pd.
         first, second = sub.classes
         likely = [second if one else first for one in mean >= 0.5]
         return pd.DataFrame({"class": likely, f"probability of {second}": mean})
-    lower, upper = interval(sub, X, level, exposure)
+    lower, upper = sub.predict_interval(X, level, exposure)
     return pd.DataFrame({"mean": mean, "lower": lower, "upper": upper})

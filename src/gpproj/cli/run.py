@@ -204,6 +204,8 @@ class Run:
             model["kernel"] = named_kernel(settings.kernel)
         if settings.prior is not None:
             model["prior"] = settings.prior
+        if settings.transform is not None:
+            model["transform"] = settings.transform
         if not settings.sample:
             return gpproj.fit(prepared.X, prepared.y, **model)
         return gpproj.sample(

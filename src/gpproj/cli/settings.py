@@ -23,6 +23,7 @@ from gpproj.cli.checking import (
 from gpproj.data import TargetKind
 from gpproj.data.encoding import Missing, TableError
 from gpproj.data.naming import close_matches, unknown_column
+from gpproj.data.transformations import TRANSFORMATIONS
 from gpproj.io.delimited import TableForm
 from gpproj.io.reading import Reading, Table, ending_of, table_of
 from gpproj.io.tables import Prepared, prepare
@@ -64,6 +65,8 @@ class Settings:
     """Columns that enter together, by the name of their group."""
     cost: Mapping[str, float] = field(default_factory=dict)
     always: tuple[str, ...] = ()
+    transform: str | None = None
+    """What a target of real numbers is transformed by."""
     kernel: str | None = None
     prior: str | None = None
     sample: bool = False
@@ -208,6 +211,8 @@ class Settings:
                 f"exposure is for counts{what}; name a likelihood of counts, poisson or "
                 "negative-binomial"
             )
+        if self.transform is not None and self.likelihood not in (AUTO, "gaussian"):
+            raise RunError(f"transform is for real numbers, not for {self.likelihood}")
         for name in ("row_groups", "time"):
             if getattr(self, name) is not None and self.validate == "loo":
                 raise RunError(f"loo leaves out single rows, which {name} forbids; use kfold")
@@ -260,6 +265,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "group": columns_by_name,
     "cost": numbers_by_name,
     "prior": one_of(*NAMED),
+    "transform": one_of(*TRANSFORMATIONS),
     "draws": count(8),
     "inducing": count(0),
     "validate": one_of("kfold", "loo"),

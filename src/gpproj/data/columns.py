@@ -65,7 +65,7 @@ class Columns:
         """Predicted mean and variance of the target in the user's units."""
         if not self.kind.is_scaled:  # probabilities, or counts
             return mean, variance
-        return self.scaling.restore_mean(mean), self.scaling.restore_variance(variance)
+        return self.scaling.restore_moments(mean, variance)
 
     def positions(self, inputs: Iterable[str | int] | str) -> tuple[int, ...]:
         """Positions of inputs given by name or by position; an empty list is no inputs.

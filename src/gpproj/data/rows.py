@@ -54,7 +54,7 @@ def raw_rows(training: TrainingSet, rows: Any) -> Rows:
     X = taken(training.X, rows) * scaling.input_scale + scaling.input_mean
     y = taken(training.y, rows)
     if training.kind.is_scaled:
-        y = scaling.restore_mean(y)
+        y = scaling.restore_target(y)
     exposure = taken(_exposure(training), rows)
     if training.named:
         import pandas as pd
@@ -156,6 +156,8 @@ def new_target(columns: Columns, y: Any, rows: int) -> Array:
     """
     read = read_target(y, columns.kind, rows, columns.classes)
     values = _beside(columns, read.values, "y")
+    if columns.scaling.transformation is not None:
+        columns.scaling.transformation.check(values, "y")
     return columns.scaling.target(values) if columns.kind.is_scaled else values
 
 

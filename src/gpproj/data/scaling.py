@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import array_api_compat.numpy as host
@@ -12,7 +12,8 @@ import numpy as np
 from array_api_compat import device
 from numpy.typing import NDArray
 
-from gpproj.linalg import Array, namespace
+from gpproj.data.transformations import Transformation
+from gpproj.linalg import Array, like, namespace, to_host
 
 
 class Moments(NamedTuple):
@@ -54,6 +55,8 @@ def moments(values: Array) -> Moments:
 class Scaling:
     """Shift and scale of inputs and target: model scale = (user's units - mean) / scale.
 
+    A transformation of the target comes before; mean and scale are then in its units.
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +74,8 @@ class Scaling:
     target_mean: float
     """Mean of a real target; of others, the centre of the latent function."""
     target_scale: float
+    transformation: Transformation | None = None
+    """Of a real target; None if it is taken as it is."""
 
     @staticmethod
     def identity(d: int, xp: Any = host, device: Any = None) -> Scaling:
@@ -124,23 +129,49 @@ class Scaling:
         mean, scale = self.input_mean, self.input_scale
         if positions is not None:
             mean, scale = taken(mean, positions), taken(scale, positions)
-        return (X - mean) / scale
+        with np.errstate(over="ignore"):  # far from all data is far, however far
+            return (X - mean) / scale
+
+    @property
+    def without_transformation(self) -> Scaling:
+        """The same for a target in units of the transformation."""
+        return replace(self, transformation=None)
 
     def target(self, y: Array) -> Array:
         """Target (n,) on the model's scale."""
-        return (y - self.target_mean) / self.target_scale
+        z = y if self.transformation is None else self.transformation.forward(y)
+        return (z - self.target_mean) / self.target_scale
+
+    def restore_target(self, target: Array) -> Array:
+        """Target in the user's units, or quantiles of it."""
+        z = self.restore_mean(target)
+        return z if self.transformation is None else self.transformation.backward(z)
+
+    def restore_moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Mean and variance of a target in the user's units; it is normal if it is transformed."""
+        z, spread = self.restore_mean(mean), self.restore_variance(variance)
+        if self.transformation is None:
+            return z, spread
+        found = self.transformation.moments(to_host(z), np.asarray(to_host(spread)))
+        return like(found[0], mean), like(found[1], mean)
 
     def restore_mean(self, mean: Array) -> Array:
-        """Predicted mean in the user's units."""
+        """Predicted mean in the user's units, or in those of the transformation."""
         return self.target_mean + self.target_scale * mean
 
     def restore_variance(self, variance: Array) -> Array:
-        """Predicted variance or covariance in the user's units."""
+        """Predicted variance or covariance in the user's units, or the transformation's."""
         return self.target_scale**2 * variance
 
-    def restore_log_density(self, log_density: Array) -> Array:
-        """Log density of each observation in the user's units: log p(y) = log p(z) - log scale."""
-        return log_density - math.log(self.target_scale)
+    def restore_log_density(self, log_density: Array, target: Array) -> Array:
+        """Log density of each observation in the user's units.
+
+        log p(y) = log p(target) - log scale + log t'(y) for targets on the model's scale.
+        """
+        found = log_density - math.log(self.target_scale)
+        if self.transformation is None:
+            return found
+        return found + self.transformation.log_slope(self.restore_mean(target))
 
 
 def indices(positions: Sequence[int] | NDArray[np.intp], like: Array) -> Array:

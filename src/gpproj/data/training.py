@@ -19,6 +19,7 @@ from gpproj.data.frames import listed
 from gpproj.data.scaling import Scaling, moments, taken
 from gpproj.data.target_kinds import TargetKind
 from gpproj.data.targets import known_kind, read_exposure, read_target
+from gpproj.data.transformations import transformation_for
 from gpproj.linalg import Array, Host, like, namespace, on_device, to_host
 
 Centre: TypeAlias = Callable[[Host, Host], float]
@@ -88,6 +89,7 @@ def training_set(
     centre: Centre | None = None,
     device: str | None = None,
     missing: Missing | None = None,
+    transform: str | None = None,
 ) -> TrainingSet:
     """Check, name and, if wanted, standardise training data.
 
@@ -117,6 +119,8 @@ def training_set(
     missing : {"error", "drop", "impute", "indicate"}, optional
         What to do about missing cells. Columns of text become inputs then; both are refused when
         it is not given.
+    transform : {"log", "logit", "box-cox", "yeo-johnson"}, optional
+        Of real targets: what they are transformed by before they are scaled.
 
     Returns
     -------
@@ -156,6 +160,9 @@ def training_set(
     target = frames.move(read.values, beside=values, argument="y", home="X")
     checks.same_order(X, given_y, "y")
     checks.same_order(X, given_exposure, "exposure")
+    transformation = transformation_for(transform, target, values)
+    if transformation is not None:
+        target = transformation.forward(target)
     log_exposure = _log_exposure(values, exposure, kind)
     seen_inputs, seen_target = moments(values), moments(target)
     if kind.is_scaled:
@@ -173,9 +180,10 @@ def training_set(
         scaling = Scaling.identity(len(names), namespace(values), device_of(values))
     if not kind.is_scaled and standardize and centre is not None:
         scaling = replace(scaling, target_mean=float(centre(to_host(target), log_exposure)))
+    scaling = replace(scaling, transformation=transformation)
     return TrainingSet(
         X=scaling.inputs(values),
-        y=scaling.target(target) if kind.is_scaled else target,
+        y=scaling.without_transformation.target(target) if kind.is_scaled else target,
         offset=None if kind.is_scaled else like(log_exposure + scaling.target_mean, values),
         feature_names=names,
         named=named,

@@ -24,8 +24,11 @@ from uuid import uuid4
 from gpproj import store
 from gpproj.store import Stored, StoreError
 
-FORMAT = 7
+FORMAT = 8
 """Goes up when what the files hold changes."""
+
+OLDEST = 7
+"""The oldest format that is still read."""
 
 MANIFEST = "manifest.json"
 
@@ -124,10 +127,10 @@ def read_folder(
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}")
     manifest = _manifest(folder)
-    if manifest["format"] != FORMAT:
+    if not OLDEST <= manifest["format"] <= FORMAT:
         raise StoreError(
             f"{folder} was saved in format {manifest['format']}, by gpproj {manifest['gpproj']}; "
-            f"this gpproj reads format {FORMAT} alone"
+            f"this gpproj reads formats {OLDEST} to {FORMAT}"
         )
     kind = manifest["kind"]
     if kind not in kinds:

@@ -5,11 +5,15 @@ as an object with one key, the name of its class, that holds its fields by name:
 
     {"GaussianProcessSubmodel": {"inputs": ["age", "bmi"], "parts": [...], "problems": []}}
 
-An array is a file entry of its own, named after the fields that lead to it; one that several fields
-share is saved once. Numbers that JSON does not know are text, and functions are recipes, or null
+An array is a file entry of its own, named after the fields that lead to it; equal ones are saved
+once. Numbers that JSON does not know are text, and functions are recipes, or null
 where they are not gpproj's. All other values are saved by `io.plain`.
 
-    {"array": "parts_0_predictor_root"}    {"number": "nan"}    {"recipe": {"name": "fit", ...}}
+    {"array": "training_X"}    {"number": "nan"}    {"recipe": {"name": "fit", ...}}
+
+Of large square matrices that are symmetric, or zero above the diagonal, the lower half is saved:
+
+    {"half": {"of": "_computed_central_root", "kind": "lower", "order": "F"}}
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from array_api_compat import is_array_api_obj
@@ -26,6 +30,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import Columns, Encoding, Scaling, TrainingSet
 from gpproj.data.encoding import Column
+from gpproj.data.transformations import BoxCox, Log, Logit, YeoJohnson
 from gpproj.inference import Conditioned, Inducing, Latent, Marginals, Problem, Sites
 from gpproj.io.plain import MAPPING, plain, restored
 from gpproj.io.recipes import RECIPE, plain_recipe, recipe_of
@@ -45,11 +50,14 @@ from gpproj.reference import (
     Shrinkage,
 )
 from gpproj.reference.diagnostics import describe
-from gpproj.store import Stored
+from gpproj.store import Stored, digest
 from gpproj.validation.scores import Scores
 from gpproj.validation.sizes import Margin
 
-ARRAY, NUMBER = "array", "number"
+ARRAY, HALF, NUMBER = "array", "half", "number"
+
+HALVED = 32
+"""Rows of square matrices from which halves are saved."""
 
 COMPUTED = 1000
 """Rows up to which matrices that could be computed again are saved."""
@@ -67,6 +75,7 @@ class Chains(NamedTuple):
 RECORDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
+        BoxCox,
         Chains,
         Column,
         Columns,
@@ -85,6 +94,8 @@ RECORDS: dict[str, type] = {
         LinearDraws,
         LinearReference,
         LinearSubmodel,
+        Log,
+        Logit,
         LowRankCovariance,
         Margin,
         Marginals,
@@ -97,6 +108,7 @@ RECORDS: dict[str, type] = {
         Shrinkage,
         Sites,
         TrainingSet,
+        YeoJohnson,
     )
 }
 """Records that can be saved, by name: no other class is looked up, whatever a file says."""
@@ -164,7 +176,7 @@ class _Packing:
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
-        self._met: dict[int, tuple[str, Any]] = {}  # holds them: ids of the living are unique
+        self._met: dict[str, dict[str, Any]] = {}
 
     def packed(self, value: Any, name: str) -> Any:
         kind = type(value).__name__
@@ -189,11 +201,45 @@ class _Packing:
             key: self.packed(value, f"{name}_{key}".strip("_")) for key, value in values.items()
         }
 
-    def _array(self, value: Any, name: str) -> dict[str, str]:
-        if id(value) not in self._met:
-            self._met[id(value)] = name, value
-            self.arrays[name] = to_host(value) if not isinstance(value, np.ndarray) else value
-        return {ARRAY: self._met[id(value)][0]}
+    def _array(self, value: Any, name: str) -> dict[str, Any]:
+        array = to_host(value) if not isinstance(value, np.ndarray) else value
+        columns_first = array.flags.f_contiguous and not array.flags.c_contiguous
+        key = f"{digest(array)} {columns_first}"
+        if key not in self._met:
+            kind = _half_of(array)
+            self._met[key] = {ARRAY: name}
+            if kind is not None:
+                order = "F" if columns_first else "C"
+                self._met[key] = {HALF: {"of": name, "kind": kind, "order": order}}
+                array = array[np.tri(len(array), dtype=bool)]
+            self.arrays[name] = array
+        return self._met[key]
+
+
+def _half_of(array: NDArray[Any]) -> str | None:
+    """Say what half of a matrix tells all of it, to the bit; None if no half does."""
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < HALVED:
+        return None
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        return None
+    above = ~np.tri(len(array), dtype=bool)
+    upper = array[above].tobytes()  # bytes tell zeros of either sign apart
+    if not any(upper):
+        return "lower"
+    return "symmetric" if upper == array.T[above].tobytes() else None
+
+
+def _whole(half: NDArray[Any], kind: str, order: Literal["C", "F"]) -> NDArray[Any]:
+    """Return the matrix that a half was saved of."""
+    n = math.isqrt(2 * half.size)
+    inside = np.tri(n, dtype=bool)
+    if kind not in ("lower", "symmetric"):
+        raise ValueError(f"there are no halves that are {kind!r}")
+    found = np.zeros((n, n), dtype=half.dtype, order=order)
+    found[inside] = half
+    if kind == "symmetric":
+        found.T[inside] = half
+    return found
 
 
 def record_from(found: Stored) -> Any:
@@ -209,6 +255,8 @@ def _unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     ((name, content),) = value.items()
     if name == ARRAY:
         return arrays[content]
+    if name == HALF:
+        return _whole(arrays[content["of"]], content["kind"], content["order"])
     if name == NUMBER:
         return float(content)
     if name == RECIPE:

@@ -112,6 +112,10 @@ class Likelihood(ABC):
     def response(self, mean: Host, variance: Host) -> tuple[Host, Host]:
         """Return mean and variance of y for latent values `N(mean, variance)`."""
 
+    def draw(self, f: Host, rng: np.random.Generator) -> Host:
+        """Draw a target for each latent value, of the same shape."""
+        raise TypeError(f"targets cannot be drawn from {self!r}: it has no method draw")
+
     def log_density(self, y: Host, mean: Host, variance: Host) -> Host:
         """Return `log p(y)` for latent values `N(mean, variance)`, elementwise."""
         return self.tilted(y, mean, variance).log_normaliser

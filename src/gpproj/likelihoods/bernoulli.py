@@ -103,6 +103,12 @@ class Bernoulli(Numerical):
             p, q = np.where(likely, 1.0 - rare, rare), np.where(likely, rare, 1.0 - rare)
         return p, p * q
 
+    def draw(self, f: Host, rng: np.random.Generator) -> Host:
+        """Draw a class, 0 or 1, for each latent value."""
+        share = ndtr(f) if self.link == "probit" else expit(f)
+        drawn: Host = np.where(rng.random(f.shape) < share, 1.0, 0.0)
+        return drawn
+
     def _corner(self, y: Host) -> Host:
         return np.zeros_like(y)
 

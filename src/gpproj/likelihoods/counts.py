@@ -88,6 +88,10 @@ class Poisson(_Counts):
         rate = _rate(f)
         return Derivatives(y - rate, -rate, -rate)
 
+    def draw(self, f: Host, rng: np.random.Generator) -> Host:
+        """Draw a count for each latent value."""
+        return _drawn(_rate(f), rng)
+
     def _highest(self, y: Host) -> Host:
         return -0.5 * (LOG_2_PI + np.log(y)) - stirling_remainder(y)
 
@@ -163,6 +167,11 @@ class NegativeBinomial(_Counts):
         """Return mean and variance of y for latent values `N(mean, variance)`."""
         return self._moments(mean, variance, self.dispersion)
 
+    def draw(self, f: Host, rng: np.random.Generator) -> Host:
+        """Draw a count for each latent value: of a rate that is drawn from a gamma distribution."""
+        shape = 1.0 / self.dispersion
+        return _drawn(_rate(f) * rng.gamma(shape, self.dispersion, f.shape), rng)
+
     def _log_odds(self, f: Host) -> Host:
         """Return `log(dispersion m)`."""
         return f + math.log(self.dispersion)
@@ -195,6 +204,11 @@ class NegativeBinomial(_Counts):
 
 def _rate(f: Host) -> Host:
     return np.exp(np.minimum(f, LARGEST))
+
+
+def _drawn(rate: Host, rng: np.random.Generator) -> Host:
+    """Draw counts; NumPy's have 63 bits, and larger ones are taken for that."""
+    return rng.poisson(np.minimum(rate, 1e18)).astype(np.float64)
 
 
 def _sum(y: Host) -> float:

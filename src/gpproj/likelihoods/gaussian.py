@@ -73,6 +73,11 @@ class Gaussian(AdditiveNoise):
         """Return mean and variance of y for latent values `N(mean, variance)`."""
         return mean, variance + self.variance
 
+    def draw(self, f: Host, rng: np.random.Generator) -> Host:
+        """Draw a target for each latent value."""
+        found: Host = f + math.sqrt(self.variance) * rng.standard_normal(f.shape)
+        return found
+
     def log_density(self, y: Array, mean: Array, variance: Array) -> Array:
         """Return `log p(y)` for latent values `N(mean, variance)`, elementwise."""
         total = variance + self.variance

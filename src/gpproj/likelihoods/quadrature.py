@@ -23,7 +23,10 @@ TOLERANCE = 3e-8
 
 ROUNDS = 50
 CROWD = 256
-"""Panels of an integral, on average, that are halved at a time; more are rounding errors."""
+"""Panels of an integral that are halved at a time; more are rounding errors."""
+
+PADDED = 48
+"""Panels are multiplied in multiples of so many, as many as registers hold or a multiple of it."""
 
 NEAR, FAR = 28.0, 90.0
 """How far a concave log integrand falls from its maximum to the ends of its support."""
@@ -140,7 +143,9 @@ def integrate(log_integrand: Callable[[Index, Host], Host], edges: Host) -> Weig
         worst = np.maximum(errors[0], errors[1] / np.sqrt(variance[own]))
         worst = np.maximum(worst, errors[2] / variance[own])
         rough = worst > TOLERANCE * mass[own]
-        if not rough.any() or turn == ROUNDS - 1 or np.count_nonzero(rough) > CROWD * n:
+        # Each integral by itself: what is found for one must not depend on which others there are.
+        rough &= (np.bincount(own[rough], minlength=n) <= CROWD)[own]
+        if not rough.any() or turn == ROUNDS - 1:
             settled.append(panels)
             break
         fine = panels.at(~rough)
@@ -172,7 +177,10 @@ def _panels(
     middle, half = 0.5 * (left + right), 0.5 * (right - left)
     values = log_integrand(owner, middle[:, None] + half[:, None] * NODES)
     values = np.exp(values) * half[:, None]
-    return _Panels(owner, middle, half, values, values @ RULES)
+    # BLAS sums the last few rows of a product in another way than the others: these are of nothing.
+    padded = np.zeros((len(values) + PADDED - len(values) % PADDED, NODES.size))
+    padded[: len(values)] = values
+    return _Panels(owner, middle, half, values, (padded @ RULES)[: len(values)])
 
 
 def _sums(owner: Index, powers: tuple[Host, Host, Host], n: int) -> Host:

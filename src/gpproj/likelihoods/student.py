@@ -132,12 +132,17 @@ class StudentT(AdditiveNoise, Numerical):
         weights = np.exp(-0.5 * nodes**2)
         away = (y - mean)[:, None] - np.sqrt(variance)[:, None] * nodes
         below = stdtr(self.degrees, away / math.sqrt(self.variance))
-        found: Host = below @ (weights / weights.sum())
+        found: Host = np.einsum("ij,j->i", below, weights / weights.sum())
         return found
 
     def response(self, mean: Host, variance: Host) -> tuple[Host, Host]:
         """Return mean and variance of y for latent values `N(mean, variance)`."""
         return mean, variance + self.variance * self.degrees / (self.degrees - 2.0)
+
+    def draw(self, f: Host, rng: np.random.Generator) -> Host:
+        """Draw a target for each latent value."""
+        found: Host = f + math.sqrt(self.variance) * rng.standard_t(self.degrees, f.shape)
+        return found
 
     @property
     def _core(self) -> float:

@@ -57,7 +57,7 @@ from gpproj.linalg.products import (
     times_vector,
     weighted_square,
 )
-from gpproj.linalg.threads import one_blas_thread
+from gpproj.linalg.threads import blas_threads, one_blas_thread
 
 __all__ = [
     "Array",
@@ -70,6 +70,7 @@ __all__ = [
     "JitterWarning",
     "LowRankCovariance",
     "Replays",
+    "blas_threads",
     "cholesky",
     "contraction",
     "deferred_failures",

@@ -32,3 +32,9 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS may have: the most that any of its libraries does."""
+    own = _controller().select(user_api="blas").lib_controllers
+    return max((library.num_threads or 1 for library in own), default=1)

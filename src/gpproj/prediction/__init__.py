@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from gpproj.prediction.expected import ExpectedTargets, expected_targets
-from gpproj.prediction.intervals import interval
-from gpproj.prediction.mixtures import (
-    ROWS,
-    Component,
-    Gradients,
-    LatentPredictor,
-    Mixture,
-    Predictive,
-    returned,
-)
+from gpproj.prediction.latent import Component, Gradients, LatentPredictor
+from gpproj.prediction.mixtures import Mixture, Predictive, returned
 from gpproj.prediction.responses import (
+    Interval,
     MixedResponses,
     Part,
     Prediction,
@@ -21,12 +14,14 @@ from gpproj.prediction.responses import (
     ScaledResponses,
     noise_of,
 )
+from gpproj.prediction.tiles import ROWS, by_tiles, weighted
 
 __all__ = [
     "ROWS",
     "Component",
     "ExpectedTargets",
     "Gradients",
+    "Interval",
     "LatentPredictor",
     "MixedResponses",
     "Mixture",
@@ -35,8 +30,9 @@ __all__ = [
     "Predictive",
     "Responses",
     "ScaledResponses",
+    "by_tiles",
     "expected_targets",
-    "interval",
     "noise_of",
     "returned",
+    "weighted",
 ]

@@ -44,7 +44,8 @@ class ExpectedTargets(NamedTuple):
     """Targets that a model expects of m rows, and their probabilities."""
 
     y: Host
-    """Nodes, `(q, m)`, in the user's units."""
+    """Nodes, `(q, m)`, in the user's units, or in those of a transformation of the target: the
+    divergence is the same."""
     weights: Host
     """Probabilities, `(q, m)`; the sum of each column is one."""
     log_density: Host
@@ -54,7 +55,7 @@ class ExpectedTargets(NamedTuple):
         """Return the divergence from the model to another one, of every row, `(m,)`."""
         apart = np.empty(self.y.shape)
         for block in _blocks(self.y):
-            apart[block] = self.log_density[block] - _density(other, self.y[block])
+            apart[block] = self.log_density[block] - _density(other.plain, self.y[block])
         # A node of no weight may have no density at all.
         total = np.sum(np.where(self.weights > 0.0, self.weights * apart, 0.0), axis=0)
         found: Host = np.maximum(total, 0.0)  # below it by rounding alone
@@ -70,6 +71,7 @@ def expected_targets(responses: Responses, kind: TargetKind) -> ExpectedTargets:
         What it predicts of m rows.
     kind : TargetKind
     """
+    responses = responses.plain
     mean, variance = (to_host(part) for part in responses.moments())
     y, length = _pieces(mean, np.sqrt(variance), kind)
     density = np.concatenate([_density(responses, y[block]) for block in _blocks(y)])

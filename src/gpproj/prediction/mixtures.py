@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.data import Columns, new_offset, new_target
 from gpproj.data.frames import is_foreign
-from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, Host, namespace, to_host
+from gpproj.linalg import Array, Host, to_host
+from gpproj.prediction.latent import Component
 from gpproj.prediction.responses import (
+    Interval,
     MixedResponses,
     Part,
     Prediction,
@@ -23,107 +22,7 @@ from gpproj.prediction.responses import (
     ScaledResponses,
     mixed,
 )
-
-ROWS = 1024
-"""New rows handled at a time: bounds the memory of a prediction by `ROWS n` numbers."""
-
-
-class Gradients(NamedTuple):
-    """Derivatives of a prediction in the inputs of each new point."""
-
-    mean: Array
-    """`(m, d)`."""
-    variance: Array
-    """`(m, d)`."""
-
-
-@dataclass(frozen=True, eq=False)
-class LatentPredictor:
-    """A Gaussian process conditioned on Gaussian sites, on the model's scale.
-
-    mean = k(x*, X) b,   variance = k(x*, x*) + extra - k(x*, X) R k(X, x*),   R = root' root.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Structure of the covariance function.
-    log_parameters : array `(p,)`
-        Its values.
-    mask : bool array `(d,)`
-        Inputs that are in.
-    X : array `(n, d)`
-        Training inputs.
-    coefficients : array `(n,)`
-        The vector b.
-    root : array `(n, n)`
-    extra : float
-        Variance that is independent between points: the nugget, and in submodels the extra
-        variance.
-    """
-
-    kernel: Kernel
-    log_parameters: Host
-    mask: NDArray[np.bool_]
-    X: Array
-    coefficients: Array
-    root: Array
-    extra: float
-
-    def __call__(self, X_new: Array) -> Prediction:
-        """Predict the latent function at `X_new`, `(m, d)`."""
-        return Prediction(*self._in_blocks(self._predict, X_new))
-
-    def mean(self, X_new: Array) -> Array:
-        """Predict its mean alone, `(m,)`: far cheaper than with the variance."""
-        return self._in_blocks(lambda block: (self.coefficients @ self._cross(block),), X_new)[0]
-
-    def gradients(self, X_new: Array) -> Gradients:
-        """Return the derivatives of mean and variance in the inputs of `X_new`, `(m, d)` each.
-
-        dmean = dk(x*, X) b,   dvariance = dk(x*, x*) - 2 dk(x*, X) R k(X, x*).
-        """
-        return Gradients(*self._in_blocks(self._differentiate, X_new))
-
-    def _in_blocks(
-        self, function: Callable[[Array], tuple[Array, ...]], X_new: Array
-    ) -> tuple[Array, ...]:
-        m = int(X_new.shape[0])
-        blocks = [function(X_new[start : min(start + ROWS, m), :]) for start in range(0, m, ROWS)]
-        return tuple(namespace(self.X).concat(parts) for parts in zip(*blocks, strict=True))
-
-    def _cross(self, X_new: Array) -> Array:
-        theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        return self.kernel.cross(theta, self.X, X_new, mask)[0, :, :]
-
-    def _predict(self, X_new: Array) -> tuple[Array, Array]:
-        xp = namespace(self.X)
-        theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        k = self._cross(X_new)
-        prior = self.kernel.diagonal(theta, X_new, mask)[0, :]
-        explained = xp.sum((self.root @ k) ** 2, axis=0)
-        variance = prior + self.extra - explained
-        # Rounding may leave a hair below zero where the function is known.
-        return self.coefficients @ k, xp.maximum(variance, xp.zeros_like(variance))
-
-    def _differentiate(self, X_new: Array) -> tuple[Array, Array]:
-        theta, mask = self.log_parameters[None, :], self.mask[None, :]
-        k = self._cross(X_new)
-
-        def pulled(weights: Array) -> Array:
-            weights = weights[None, :, :]
-            return self.kernel.cross_gradient(theta, self.X, X_new, mask, weights)[0, :, :]
-
-        coefficients = namespace(k).broadcast_to(self.coefficients[:, None], k.shape)
-        prior = self.kernel.diagonal_gradient(theta, X_new, mask)[0, :, :]
-        return pulled(coefficients), prior - 2.0 * pulled(self.root.T @ (self.root @ k))
-
-
-class Component(NamedTuple):
-    """One Gaussian process of a mixture, on the model's scale."""
-
-    weight: float
-    predictor: LatentPredictor
-    likelihood: Likelihood
+from gpproj.prediction.sampling import check_draws, normal_draws
 
 
 class Predictive(ABC):
@@ -138,6 +37,8 @@ class Predictive(ABC):
     def predict(self, X: Any) -> Prediction:
         """Predict the latent function: that of classes and counts on the scale of their link.
 
+        That of a transformed target is on the scale of the transformation.
+
         Parameters
         ----------
         X : frame or array
@@ -147,7 +48,7 @@ class Predictive(ABC):
         Returns
         -------
         Prediction
-            `mean` and `variance`, `(m,)`, in the user's units.
+            `mean` and `variance`, `(m,)`, in the user's units, or in those of a transformation.
         """
 
     @abstractmethod
@@ -203,6 +104,44 @@ class Predictive(ABC):
             Their `moments()`, and `log_density(y)` of numbers in the user's units.
         """
 
+    def predict_interval(self, X: Any, level: float = 0.95, exposure: Any = None) -> Interval:
+        """Predict the interval that holds each new target with a given probability.
+
+        It goes from one quantile of the predictive distribution to another, with the same
+        probability below it and above it. Bounds of counts are counts, and belong to the interval:
+        it has the probability or more. Classes have none; that is a TypeError.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs, as `predict` takes them.
+        level : float
+            Probability of the interval, between 0 and 1.
+        exposure : array `(m,)`, optional
+            What the rate of each count is multiplied by; one when left out.
+
+        Returns
+        -------
+        Interval
+            `lower` and `upper`, `(m,)`, in the user's units.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+        >>> ref = gpproj.fit(X[:, 5:], y, draws=2)
+        >>> sub = gpproj.project(ref, ["x1", "x2"])
+        >>> lower, upper = sub.predict_interval(X[:, 5:], level=0.8)
+        >>> bool(((lower < y) & (y < upper)).mean() > 0.7)
+        True
+        """
+        if isinstance(level, bool) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        if self.columns.kind.has_classes:
+            raise TypeError("classes have no interval; predict_response gives their probability")
+        found = self.respond(X, exposure).quantiles((0.5 - 0.5 * level, 0.5 + 0.5 * level))
+        return Interval(found[0], found[1])
+
 
 class Mixture(Predictive):
     """A mixture of Gaussian processes: one for each draw or cluster of the hyperparameters.
@@ -238,7 +177,7 @@ class Mixture(Predictive):
         target = new_target(self.columns, y, int(X_new.shape[0]))
         found = self._responses(X_new, self._offset(exposure, int(X_new.shape[0])))
         density = found.log_density(target)
-        return returned(self.columns.scaling.restore_log_density(density), X)
+        return returned(self.columns.scaling.restore_log_density(density, target), X)
 
     def respond(self, X: Any, exposure: Any = None) -> Responses:
         """Predict the targets of new rows once, to ask for densities of any targets."""
@@ -247,6 +186,76 @@ class Mixture(Predictive):
         if not self.columns.kind.is_scaled:
             return found
         return ScaledResponses(found, self.columns.scaling)
+
+    def sample(
+        self,
+        X: Any,
+        draws: int = 100,
+        random_state: Any = None,
+        *,
+        exposure: Any = None,
+        latent: bool = False,
+    ) -> Host:
+        """Draw the targets of new rows together, or the latent function behind them.
+
+        Every draw is of one process of the mixture, and of its joint distribution at all rows:
+        sums, maxima and differences of rows have the distribution that the model gives them.
+        Noise, and what the dropped inputs explained, is independent between rows, of equal rows
+        too. It takes the cube of the number of rows.
+
+        Parameters
+        ----------
+        X : frame or array
+            New inputs, m rows, as `predict` takes them.
+        draws : int
+            How many.
+        random_state : int, Generator or None
+            Seed of the random numbers, or where they come from; None takes a new one.
+        exposure : array `(m,)`, optional
+            What the rate of each count is multiplied by; one when left out.
+        latent : bool
+            Draw the latent function, as `predict` predicts it, and not the targets.
+
+        Returns
+        -------
+        array `(draws, m)`
+            In the user's units: classes by their labels, counts as whole numbers.
+
+        Examples
+        --------
+        >>> import gpproj
+        >>> X, y = gpproj.datasets.toy_sines(n=60, random_state=0)
+        >>> ref = gpproj.fit(X[:, 5:], y, draws=2)
+        >>> total = ref.sample(X[:5, 5:], draws=400, random_state=0).sum(axis=1)
+        >>> bool(abs(total.mean() - ref.predict(X[:5, 5:]).mean.sum()) < 0.3)
+        True
+        """
+        X_new = self._read(X)
+        rows = int(X_new.shape[0])
+        count, rng = check_draws(draws, rows), np.random.default_rng(random_state)
+        offset, found = self._offset(exposure, rows), []
+        for f, likelihood in self._drawn(X_new, count, rng):
+            own = f if offset is None or latent else f + offset
+            found.append(own if latent else likelihood.draw(own, rng))
+        every = np.concatenate(found)[rng.permutation(count)]
+        if latent:
+            return to_host(self.columns.scaling.restore_mean(every))
+        if self.columns.kind.is_scaled:
+            return to_host(self.columns.scaling.restore_target(every))
+        classes = self.columns.classes
+        return every if classes is None else np.array(classes)[every.astype(np.intp)]
+
+    def _drawn(
+        self, X_new: Array, draws: int, rng: np.random.Generator
+    ) -> Iterable[tuple[Host, Likelihood]]:
+        """Return draws of the latent function, model's scale, `(s, m)`, with their likelihoods."""
+        every = list(self._components())
+        shares = np.array([one.weight for one in every])
+        counts = rng.multinomial(draws, shares / shares.sum())
+        for one, count in zip(every, counts.tolist(), strict=True):
+            if count:
+                mean, cov = (to_host(part) for part in one.predictor.joint(X_new))
+                yield normal_draws(mean, cov, count, rng), one.likelihood
 
     def _latent(self, X_new: Array) -> Prediction:
         """Return mean and variance of the latent function, `(m,)` each."""

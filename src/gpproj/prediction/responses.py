@@ -17,6 +17,7 @@ import numpy as np
 from gpproj.data import Scaling
 from gpproj.likelihoods import Gaussian, Likelihood
 from gpproj.linalg import Array, Host, like, namespace, to_host
+from gpproj.prediction.quantiles import quantiles
 
 
 class Prediction(NamedTuple):
@@ -28,12 +29,30 @@ class Prediction(NamedTuple):
     """`(m,)`."""
 
 
+class Interval(NamedTuple):
+    """Bounds between which each new target is."""
+
+    lower: Host
+    """`(m,)`."""
+    upper: Host
+    """`(m,)`."""
+
+
 class Responses(ABC):
     """What a model predicts of the targets of m new rows."""
 
     @abstractmethod
     def moments(self) -> Prediction:
         """Return mean and variance of each target, `(m,)`."""
+
+    def moments_in(self, scaling: Scaling) -> Prediction:
+        """Return them in the user's units, where targets here are on the model's scale."""
+        return Prediction(*scaling.restore_moments(*self.moments()))
+
+    @property
+    def plain(self) -> Responses:
+        """Predictions of the same target in units in which it may be any real number."""
+        return self
 
     @abstractmethod
     def log_density(self, y: Array) -> Array:
@@ -42,23 +61,12 @@ class Responses(ABC):
         Classes are 0 and 1.
         """
 
+    @abstractmethod
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`: those of counts are counts.
 
-@dataclass(frozen=True, eq=False)
-class ScaledResponses(Responses):
-    """Predictions of real targets, in the user's units."""
-
-    own: Responses
-    """On the model's scale."""
-    scaling: Scaling
-
-    def moments(self) -> Prediction:
-        """Return mean and variance of each target, `(m,)`."""
-        mean, variance = self.own.moments()
-        return Prediction(self.scaling.restore_mean(mean), self.scaling.restore_variance(variance))
-
-    def log_density(self, y: Array) -> Array:
-        """Return the log density of targets."""
-        return self.scaling.restore_log_density(self.own.log_density(self.scaling.target(y)))
+        Classes have none: that is a TypeError.
+        """
 
 
 class Part(NamedTuple):
@@ -85,6 +93,22 @@ class MixedResponses(Responses):
             for part in self.parts
         )
 
+    def moments_in(self, scaling: Scaling) -> Prediction:
+        """Return them in the user's units: of a transformed target each part by itself."""
+        if scaling.transformation is None:
+            return super().moments_in(scaling)
+        return mixed(
+            (
+                part.weight,
+                Prediction(
+                    *scaling.restore_moments(
+                        *response_of(part.likelihood, part.latent, self.offset)
+                    )
+                ),
+            )
+            for part in self.parts
+        )
+
     def log_density(self, y: Array) -> Array:
         """Return the log density of targets."""
         xp = namespace(y)
@@ -93,6 +117,45 @@ class MixedResponses(Responses):
             density = log_density_of_response(likelihood, y, latent, self.offset)
             total = xp.logaddexp(total, density + math.log(weight))
         return total
+
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`."""
+        parts = self.parts
+        every = [(one.weight, *_on_host(one.latent, self.offset), one.likelihood) for one in parts]
+        return quantiles(every, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledResponses(Responses):
+    """Predictions of real targets, in the user's units."""
+
+    own: Responses
+    """On the model's scale."""
+    scaling: Scaling
+
+    @property
+    def plain(self) -> Responses:
+        """The same predictions of the target before it is transformed back."""
+        return ScaledResponses(self.own, self.scaling.without_transformation)
+
+    def moments(self) -> Prediction:
+        """Return mean and variance of each target, `(m,)`."""
+        return self.own.moments_in(self.scaling)
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log density of targets; minus infinity of what is none."""
+        scaling, transformation = self.scaling, self.scaling.transformation
+        if transformation is None:
+            target = scaling.target(y)
+            return scaling.restore_log_density(self.own.log_density(target), target)
+        xp, inside = namespace(y), like(transformation.has(to_host(y)), y) > 0.0
+        target = scaling.target(xp.where(inside, y, scaling.restore_target(xp.zeros_like(y))))
+        density = scaling.restore_log_density(self.own.log_density(target), target)
+        return xp.where(inside, density, -math.inf)
+
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target, `(q, m)`."""
+        return to_host(self.scaling.restore_target(self.own.quantiles(shares)))
 
 
 def mixed(predictions: Iterable[tuple[float, Prediction]]) -> Prediction:

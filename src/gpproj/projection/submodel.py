@@ -14,7 +14,7 @@ from gpproj.data import Columns, new_inputs
 from gpproj.inference import Problem
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
-from gpproj.linalg import Array, namespace
+from gpproj.linalg import Array, is_numpy, namespace
 from gpproj.prediction import Component, LatentPredictor, Mixture, noise_of
 from gpproj.projection.conditioning import (
     condition_on_data,
@@ -242,55 +242,64 @@ def parts_of(
         How they were learned.
     """
     pairs = list(zip(components, projections, strict=True))
-    own: Iterable[tuple[Array, Array, Array]]
+    own: Iterable[_Given]
     if targets is not None and problem.is_exact:
         X, given = conditioned_together(targets, projections, learn)
         xp = namespace(targets.X)
         # Copied: a view would keep, and pickle, those of all parts.
         both = zip(given.coefficients, given.root, strict=True)
-        own = ((X, xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
+        own = (_Given(X, xp.asarray(b, copy=True), xp.asarray(root, copy=True)) for b, root in both)
     else:
         own = (_given(problem, component, one, learn) for component, one in pairs)
     return [
-        _part(component, one, positions, *made)
+        _part(component, one, positions, made)
         for (component, one), made in zip(pairs, own, strict=True)
     ]
 
 
-def _given(
-    problem: Problem, component: Cluster, one: Projection, learn: Objective
-) -> tuple[Array, Array, Array]:
-    """Return the points that predictions go through, their coefficients and root."""
+class _Given(NamedTuple):
+    """A submodel given the data, in what predictions are made of."""
+
+    support: Array
+    """The points that predictions go through."""
+    coefficients: Array
+    root: Array | None
+    precision: Array | None = None
+    """Where the root follows from it."""
+
+
+def _given(problem: Problem, component: Cluster, one: Projection, learn: Objective) -> _Given:
     target = component.target
     state = condition_on_data(
         problem, component.likelihood, target, one.kernel, one.parameters, one.active, learn
     )
-    rows = conditioning_rows(problem, target, learn)
-    support = rows.X if target.inducing is None else target.points(one.active)
-    return support, state.coefficients, state.root
+    if target.inducing is not None:
+        return _Given(target.points(one.active), state.coefficients, state.root)
+    X = conditioning_rows(problem, target, learn).X
+    # Classes and counts of equal rows share an extra variance, which the diagonal does not say.
+    shared = not problem.is_exact and learn.rows and problem.repeats is not None
+    if shared or not is_numpy(X):
+        return _Given(X, state.coefficients, state.root)
+    return _Given(X, state.coefficients, None, state.sites.precision)
 
 
 def _part(
-    component: Cluster,
-    projection: Projection,
-    positions: tuple[int, ...],
-    support: Array,
-    coefficients: Array,
-    root: Array,
+    component: Cluster, projection: Projection, positions: tuple[int, ...], given: _Given
 ) -> Part:
     target, d = component.target, int(component.target.X.shape[1])
     extra = float(np.exp(projection.parameters[-1]))
     kernel = projection.kernel.with_log_parameters(projection.parameters[:-1], d)
     small = kernel.restricted(positions, d)
-    xp = namespace(support)
-    chosen = xp.asarray(positions, dtype=xp.int64, device=support.device)
+    xp = namespace(given.support)
+    chosen = xp.asarray(positions, dtype=xp.int64, device=given.support.device)
     predictor = LatentPredictor(
         kernel=small,
         log_parameters=small.log_parameters(len(positions)),
         mask=projection.active[list(positions)],
-        X=xp.take(support, chosen, axis=1),
-        coefficients=coefficients,
-        root=root,
+        X=xp.take(given.support, chosen, axis=1),
+        coefficients=given.coefficients,
+        root=given.root,
         extra=extra + target.nugget,
+        precision=given.precision,
     )
     return Part(component.weight, predictor, component.likelihood, extra)

@@ -128,7 +128,8 @@ class Reference(Predictive):
         those of a model without inputs and of a ridge regression, and the calibration of these
         predictions, which `gpproj.plots.calibration` draws. Rows of a group leave together, see
         `with_row_groups`, but for linear references. With fewer than 30 rows predictions are not
-        judged. It is computed once.
+        judged. A transformed target is looked at in units of its transformation. It is computed
+        once.
 
         Returns
         -------
@@ -148,7 +149,7 @@ class Reference(Predictive):
     def _check(self) -> ReferenceCheck:
         from gpproj.reference.checking import check
 
-        return check(self)
+        return check(self.untransformed)
 
     def refit(self, X: Any, y: Any, exposure: Any = None, row_groups: Any = None) -> Reference:
         """Return a reference of other data, made by the same recipe."""
@@ -233,6 +234,11 @@ class Reference(Predictive):
         None where no row can be left out.
         """
         return self.loo(), None
+
+    @property
+    def untransformed(self) -> Self:
+        """The same reference of the target in units in which it may be any real number."""
+        return self
 
     def centred(self) -> Self:
         """Return the same reference at the centre of its hyperparameter draws, if it has any."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gpproj.data import Missing, TrainingSet, new_inputs, training_set
+from gpproj.data.transformations import check_transform
 from gpproj.inference import NUGGET, Inducing, Method, Problem, Sparse, plan_of
 from gpproj.inference.selection import choose_points
 from gpproj.kernels import Constant, Kernel, SquaredExponential
-from gpproj.likelihoods import Likelihood, named_likelihood
+from gpproj.likelihoods import Gaussian, Likelihood, named_likelihood
 from gpproj.optimise import Outcome
 from gpproj.priors import PriorLike
 from gpproj.recipes import Result, remembered
@@ -32,6 +33,7 @@ def condition(
     missing: Missing = "error",
     nugget: float = NUGGET,
     device: str | None = None,
+    transform: str | None = None,
 ) -> Result[GaussianProcessReference]:
     """Condition a Gaussian process on data, at the hyperparameters that are given.
 
@@ -40,11 +42,11 @@ def condition(
     X : frame or array `(n, d)`
     y : array `(n,)`
     kernel : Kernel
-        Variances in squared units of `y`; length-scales in units of `X`, or of the standardised
-        inputs with `standardize=True`.
+        Variances in squared units of `y`, or of the transformed target; length-scales in units of
+        `X`, or of the standardised inputs with `standardize=True`.
     likelihood : gpproj.likelihoods object or str
         With its noise variance, if any, in squared units of `y`.
-    inference, standardize, exposure, missing, nugget, device
+    inference, standardize, exposure, missing, nugget, device, transform
         Described at `gpproj.fit`. The nugget is part of the prior of this reference and of all its
         submodels.
 
@@ -66,7 +68,7 @@ def condition(
         raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
     observation = named_likelihood(likelihood)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure, device, missing)
+    training = training_for(X, y, observation, standardize, exposure, device, missing, transform)
     method, sparse = plan_of(inference, observation, training.n)
     if sparse is not None and sparse.optimise:
         raise ValueError("inference: inducing points are optimised by gpproj.fit and gpproj.sample")
@@ -100,8 +102,15 @@ def training_for(
     exposure: Any,
     device: str | None = None,
     missing: Missing | None = None,
+    transform: str | None = None,
 ) -> TrainingSet:
     """Read data as a likelihood needs them; columns of text where `missing` is given."""
+    check_transform(transform)
+    if transform is not None and not isinstance(likelihood, Gaussian):
+        raise ValueError(
+            f'transform="{transform}" is for targets with Gaussian noise; got the likelihood '
+            f"{likelihood!r}"
+        )
     return training_set(
         X,
         y,
@@ -111,6 +120,7 @@ def training_for(
         centre=likelihood.centre,
         device=device,
         missing=missing,
+        transform=transform,
     )
 
 

@@ -81,6 +81,7 @@ def fit(
     nugget: float = NUGGET,
     check: bool = True,
     device: str | None = None,
+    transform: str | None = None,
 ) -> Result[GaussianProcessReference]:
     """Fit a Gaussian process: a few draws around the most plausible hyperparameters.
 
@@ -131,6 +132,10 @@ def fit(
     device : str, optional
         Where to compute: "cuda", or another device of torch, to which the data are moved. They stay
         where they live when left out.
+    transform : {"log", "logit", "box-cox", "yeo-johnson"}, optional
+        Function of real targets that the process is fitted to. Predictions, intervals and densities
+        of targets stay in the units of `y`; the latent function, variances and the noise are those
+        of the transformed target. The power of the last two is learned with a linear regression.
 
     Returns
     -------
@@ -153,7 +158,7 @@ def fit(
     observation = named_likelihood(likelihood)
     structures = KERNELS if kernel is None else (structure_of(kernel),)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure, device, missing)
+    training = training_for(X, y, observation, standardize, exposure, device, missing, transform)
     method, sparse = plan_of(inference, observation, training.n)
     count = check_draws(draws, sparse, training.n)
     units = scales(training)

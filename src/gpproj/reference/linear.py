@@ -112,7 +112,7 @@ class LinearReference(Reference, LinearPredictive):
         mean, variance = mixture_moments(weights, means, linear.spread(means))
         density = np.logaddexp.reduce(log_weights + linear.log_likelihood(X, y, offset), axis=0)
         mean, variance = self.columns.response(mean, variance)
-        density = self.training.scaling.restore_log_density(density)
+        density = self.training.scaling.restore_log_density(density, y)
         return LeaveOneOut(*(like(part, self.training.X) for part in (mean, variance, density)))
 
     def left_out_rows(self) -> LeftOutRows | None:

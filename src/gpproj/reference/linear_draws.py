@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +14,17 @@ from scipy.special import expit, xlogy
 from gpproj.kernels import Constant, Linear
 from gpproj.likelihoods import Bernoulli, Gaussian, Likelihood, Poisson
 from gpproj.linalg import Array, Host, like, to_host
-from gpproj.prediction import Component, LatentPredictor, Mixture, Prediction, Responses
+from gpproj.prediction import (
+    Component,
+    LatentPredictor,
+    MixedResponses,
+    Mixture,
+    Part,
+    Prediction,
+    Responses,
+    by_tiles,
+    weighted,
+)
 
 
 class Aim(NamedTuple):
@@ -140,14 +150,25 @@ class LinearDraws:
             return FAMILIES[self.family][0]
         return Gaussian(float(self.weights @ self.noise))
 
+    def likelihood_of(self, draw: int) -> Likelihood:
+        """Return the likelihood of one draw."""
+        if self.noise is None:
+            return self.likelihood
+        return Gaussian(float(self.noise[draw]))
+
     def values(self, X: Host) -> Host:
         """Return the linear functions at `X`, `(s, m)`."""
         found: Host = self.intercept[:, None] + self.slopes @ X.T
         return found
 
+    def new_values(self, X: Host) -> Host:
+        """Return them at new rows, `(s, m)`, those of each row from itself alone."""
+        found: Host = by_tiles(lambda rows: (self.values(rows).T,), X)[0].T
+        return found
+
     def predict(self, X: Host) -> Prediction:
         """Return mean and variance of the latent function over the draws, `(m,)` each."""
-        return self._mixed(self.values(X), np.zeros((self.count, 1)))
+        return self._mixed(self.new_values(X), np.zeros((self.count, 1)))
 
     def respond(self, X: Host, offset: Host | None = None) -> Prediction:
         """Return mean and variance of y, `(m,)` each; of classes as 0 and 1."""
@@ -204,12 +225,15 @@ class LinearDraws:
         return self._mixed(moved, np.zeros((self.count, 1)))
 
     def _shifted(self, X: Host, offset: Host | None) -> Host:
-        return self.values(X) if offset is None else self.values(X) + offset
+        found = self.new_values(X)
+        return found if offset is None else found + offset
 
     def _mixed(self, mean: Host, variance: Host) -> Prediction:
-        centre = self.weights @ mean
+        mean = np.ascontiguousarray(mean.T)
+        centre = weighted(mean, self.weights)
         with np.errstate(over="ignore", invalid="ignore"):  # of rates that are next to infinite
-            return Prediction(centre, self.weights @ (variance + (mean - centre) ** 2))
+            spread = variance.T + (mean - centre[:, None]) ** 2
+            return Prediction(centre, weighted(spread, self.weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +255,17 @@ class LinearResponses(Responses):
         rows = np.atleast_2d(targets)
         found = np.stack([self.linear.log_density(X, one, self.offset) for one in rows])
         return like(found.reshape(targets.shape), self.X)
+
+    def quantiles(self, shares: Sequence[float]) -> Host:
+        """Return quantiles of each target over the draws, `(q, m)`."""
+        linear = self.linear
+        values = linear.new_values(to_host(self.X))
+        known = np.zeros(values.shape[1])  # a draw is certain of its function
+        parts = [
+            Part(weight, Prediction(own, known), linear.likelihood_of(s))
+            for s, (weight, own) in enumerate(zip(linear.weights.tolist(), values, strict=True))
+        ]
+        return MixedResponses(parts, self.offset).quantiles(shares)
 
 
 class LinearPredictive(Mixture):
@@ -287,6 +322,14 @@ class LinearPredictive(Mixture):
     def _responses(self, X_new: Array, offset: Host | None) -> Responses:
         return LinearResponses(self.linear, X_new, offset)
 
+    def _drawn(
+        self, X_new: Array, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[Host, Likelihood]]:
+        linear = self.linear
+        values = linear.new_values(to_host(X_new))
+        for s in rng.choice(linear.count, draws, p=linear.weights).tolist():
+            yield values[None, s], linear.likelihood_of(s)
+
     @property
     def _input_scale(self) -> Host:
         return to_host(self.columns.scaling.input_scale)[self._positions]
@@ -314,5 +357,4 @@ class LinearPredictive(Mixture):
                 root=like(root, home),
                 extra=0.0,
             )
-            own = linear.likelihood if linear.noise is None else Gaussian(float(linear.noise[s]))
-            yield Component(weight, predictor, own)
+            yield Component(weight, predictor, linear.likelihood_of(s))

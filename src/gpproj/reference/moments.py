@@ -167,7 +167,7 @@ class MomentReference(TargetReference):
             )
         found = leave_one_out(problem.observed(latent.likelihood), marginals, latent.sites)
         mean, variance = self.columns.response(found.mean, found.variance)
-        density = self.training.scaling.restore_log_density(found.log_density)
+        density = self.training.scaling.restore_log_density(found.log_density, problem.y)
         return LeaveOneOut(*(like(part, problem.X) for part in (mean, variance, density)))
 
     def _given_loo(self, predicted: Marginals) -> LeaveOneOut:
@@ -183,7 +183,7 @@ class MomentReference(TargetReference):
             responses = MixedResponses(parts, observed.offset)
             mean, variance = responses.moments()
             density = to_host(responses.log_density(observed.y))
-        found = (mean, variance, scaling.restore_log_density(density))
+        found = (mean, variance, scaling.restore_log_density(density, problem.y))
         return LeaveOneOut(*(like(part, problem.X) for part in found))
 
     def left_out_rows(self) -> LeftOutRows | None:

@@ -20,7 +20,7 @@ from gpproj.inference import (
     reference_leave_one_out,
 )
 from gpproj.kernels import Kernel
-from gpproj.linalg import Host
+from gpproj.linalg import Host, to_host
 from gpproj.prediction import Component, LatentPredictor, Mixture
 from gpproj.priors import PriorLike, scales
 from gpproj.reference.draws import (
@@ -94,8 +94,12 @@ class GaussianProcessReference(TargetReference, Mixture):
     @property
     def log_marginal_likelihood(self) -> float:
         """Log density of all targets under the prior with `kernel`, in the user's units."""
-        jacobian = self.training.n * np.log(self.training.scaling.target_scale)
-        return float(self._central.log_evidence - jacobian)
+        scaling, y = self.training.scaling, self.training.y
+        found = float(self._central.log_evidence - self.training.n * np.log(scaling.target_scale))
+        if scaling.transformation is None:
+            return found
+        z = scaling.restore_mean(to_host(y))
+        return found + float(np.sum(scaling.transformation.log_slope(z)))
 
     def loo(self) -> LeaveOneOut:
         """Predict every training target from all the others, as every reference does.
@@ -109,7 +113,7 @@ class GaussianProcessReference(TargetReference, Mixture):
             found = reference_leave_one_out(self.problem, self.draws.centre, self._central)
         return LeaveOneOut(
             *self.columns.response(found.mean, found.variance),
-            self.training.scaling.restore_log_density(found.log_density),
+            self.training.scaling.restore_log_density(found.log_density, self.training.y),
         )
 
     def ard_relevance(self) -> pd.Series[float]:
@@ -199,6 +203,16 @@ class GaussianProcessReference(TargetReference, Mixture):
 
     def _with(self, training: TrainingSet, **changes: Any) -> Self:
         return super()._with(training, **{"_computed": None, **changes})
+
+    @property
+    def untransformed(self) -> Self:
+        """The same reference of the transformed target, in units of the transformation."""
+        scaling = self.training.scaling
+        if scaling.transformation is None:
+            return self
+        training = replace(self.training, scaling=scaling.without_transformation)
+        # On the model's scale nothing changes.
+        return replace(self, training=training, _computed=Computed(self.latent, self._central))
 
     def centred(self) -> Self:
         """Return the same reference at the centre of its draws."""

@@ -52,6 +52,7 @@ def sample(
     n_jobs: int | None = 1,
     progress: bool = True,
     device: str | None = None,
+    transform: str | None = None,
 ) -> Result[GaussianProcessReference]:
     """Sample the posterior of the hyperparameters of a Gaussian process.
 
@@ -66,7 +67,7 @@ def sample(
     draws : int
         Number of draws in all, at least four from each chain; rounded up to a multiple of the
         chains.
-    likelihood, kernel, exposure, missing, inference, standardize, nugget, device
+    likelihood, kernel, exposure, missing, inference, standardize, nugget, device, transform
         Described at `gpproj.fit`.
     tune : int
         Steps of each chain before its first draw.
@@ -109,7 +110,7 @@ def sample(
         raise ValueError("prior must be a name or a mapping; sampling needs one")
     check_nugget(nugget)
     check_jobs(n_jobs)
-    training = training_for(X, y, observation, standardize, exposure, device, missing)
+    training = training_for(X, y, observation, standardize, exposure, device, missing, transform)
     method, sparse = plan_of(inference, observation, training.n)
     problem = problem_of(training, structure, observation, method, nugget)
     posterior = LogPosterior(problem, scales(training), prior).without_copies()

@@ -76,7 +76,7 @@ class TargetReference(Reference):
         likelihood, y, offset = problem.observed(self.latent.likelihood)
         density = likelihood.log_density(y, mean + offset, variance)
         seen = self.columns.response(*likelihood.response(mean + offset, variance))
-        return LeaveOneOut(*seen, self.training.scaling.restore_log_density(density)), label
+        return LeaveOneOut(*seen, self.training.scaling.restore_log_density(density, y)), label
 
     @property
     def _has_sets(self) -> bool:

@@ -101,7 +101,7 @@ def _linear(task: Task) -> PlainPredictions:
     else:  # the error of the mean is a part of that of a prediction
         n = len(t)
         mean, sd = np.zeros(len(t_new)), np.sqrt((n + 1.0) / (n - 1.0)) * np.ones(len(t_new))
-    density = scaling.restore_log_density(norm.logpdf(t_new, mean, sd))
+    density = scaling.restore_log_density(norm.logpdf(t_new, mean, sd), t_new)
     return PlainPredictions(scaling.restore_mean(mean), density)
 
 

@@ -157,7 +157,7 @@ def _scores(reference: Reference, rows: Rows, predictions: Predictions) -> Score
         rows,
         to_host(columns.response(y[rows], 0.0)[0]),
         to_host(columns.response(predictions.mean, 0.0)[0]),
-        to_host(columns.scaling.restore_log_density(predictions.log_density)),
+        to_host(columns.scaling.restore_log_density(predictions.log_density, y[rows])),
     )
 
 

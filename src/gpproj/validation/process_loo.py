@@ -250,7 +250,7 @@ def part_loo(problem: Problem, part: Part, learn: Objective) -> LeaveOneOut:
     own, likelihood = part.predictor, part.likelihood
     repeats = problem.repeats if learn.rows else None
     if problem.is_exact and repeats is None:
-        return exact.leave_one_out(problem.y, own.coefficients, own.root)
+        return exact.leave_one_out(problem.y, own.coefficients, own.whitener)
     X = own.X if repeats is None or not problem.is_exact else own.X[repeats.label, :]
     smooth = own.kernel.evaluate(own.log_parameters[None, :], X, own.mask[None, :])
     K = smooth.value[0, :, :]
