@@ -361,7 +361,7 @@ def test_inducing_points_from_a_table_to_a_report(call, csv, tmp_path, monkeypat
     code, out, err = call("select", csv, *OPTIONS, "--inducing", 9, "--out", folder)
     assert code == 0, err
     told = "9 inducing points stand for 24 rows"
-    assert f"reference: {told}" in err
+    assert f"note: {told}" in err
     assert told not in out
     assert told in (folder / "log.txt").read_text()
     assert json.loads((folder / "config.json").read_text())["inducing"] == 9
@@ -467,7 +467,7 @@ def test_warnings_outlive_an_interruption(call, csv, tmp_path, monkeypatch):
     assert code == 130
     code, _, err = call("select", "--resume", folder)
     assert code == 0
-    for said in ("1 of 24 rows have missing cells", "the fit was odd"):
+    for said in ("1 of 24 rows has missing cells", "the fit was odd"):
         assert err.replace("\n", " ").count(said) == 1
         assert said in (folder / "report.html").read_text()
 

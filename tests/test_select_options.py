@@ -207,6 +207,12 @@ def test_another_rule_has_a_sentence_of_its_own(small_cv):
         (["--repeats", "2", "--validate", "loo"], "repeats is for kfold"),
         (["--time", "kind"], "time: column 'kind' must hold numbers or dates"),
         (["--time", "weak"], "time: the table has no column 'weak'; did you mean 'week'?"),
+        (["--folds", "25"], "folds must be at most the number of rows, 24; got 25"),
+        (
+            ["--row-groups", "kind", "--folds", "4"],
+            "at most the number of groups of rows, 3; got 4",
+        ),
+        (["--time", "week", "--folds", "9"], "too few different times in the later half"),
         (["--tolerance", "0"], "tolerance must be a number above 0"),
         (["--tolerance", "2"], "tolerance must be a share below 1 of the gain"),
         (["--tolerance", "2", "--tolerance-unit", "elbow"], "tolerance-unit must be among gain"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.cli.folding import method_of
+from gpproj.cli.folding import in_folds
 from gpproj.cli.settings import Settings
 from gpproj.execute import time_text, workers_of
 from gpproj.inference import NUGGET, plan_of
@@ -82,7 +82,7 @@ def expected_seconds(
     search = OF_SEARCH * count * (plain + ON_ALL * all_rows)
     predictions = (PER_SIZE + PER_SIZE_AND_INPUT * inputs) * (taken + 1) * plain
     validation = predictions
-    if _in_folds(settings):
+    if in_folds(settings):
         folds = settings.folds * settings.repeats
         workers = min(workers_of(n_jobs), folds)
         validation = folds * (reference + search + predictions) / workers
@@ -100,13 +100,6 @@ def _reference(settings: Settings, prepared: Prepared, inputs: int) -> float:
     if len(prepared.y) > COMPARED:
         seconds += ON_MORE_ROWS * evaluation_seconds(settings, prepared, LEARNED)
     return seconds
-
-
-def _in_folds(settings: Settings) -> bool:
-    """Say whether the validation repeats everything in folds."""
-    method = method_of(settings)
-    grouped = settings.row_groups is not None or bool(settings.compare)
-    return method == "kfold" or (method is None and (grouped or not settings.sample))
 
 
 def evaluation_seconds(

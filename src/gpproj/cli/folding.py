@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import gpproj
 from gpproj.cli.checking import RunError
 from gpproj.cli.settings import Settings
+from gpproj.io.tables import Prepared
 from gpproj.linalg import Host
 from gpproj.validation.folds import folds_of
 
@@ -22,6 +23,26 @@ def method_of(settings: Settings) -> Any:
     if settings.time is not None or settings.repeats > 1:
         return "kfold"
     return settings.validate
+
+
+def in_folds(settings: Settings) -> bool:
+    """Say whether the validation repeats everything in folds."""
+    method = method_of(settings)
+    grouped = settings.row_groups is not None or bool(settings.compare)
+    return method == "kfold" or (method is None and (grouped or not settings.sample))
+
+
+def check_folds(settings: Settings, prepared: Prepared) -> None:
+    """Refuse more folds than there are rows, groups of rows or times, before any work is done."""
+    if not in_folds(settings):
+        return
+    if prepared.times is not None:
+        folds_in_time(prepared.times, settings.folds)
+    most, what = len(prepared.y), "rows"
+    if prepared.row_groups is not None:
+        most, what = len(set(prepared.row_groups)), "groups of rows"
+    if settings.folds > most:
+        raise RunError(f"folds must be at most the number of {what}, {most}; got {settings.folds}")
 
 
 def folds_of_run(settings: Settings, reference: gpproj.Reference, times: Host | None) -> Any:

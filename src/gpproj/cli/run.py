@@ -16,7 +16,7 @@ from gpproj import store
 from gpproj.cli.checking import RunError
 from gpproj.cli.display import errors, note
 from gpproj.cli.expected import expected_seconds, sentence
-from gpproj.cli.folding import folds_of_run, method_of
+from gpproj.cli.folding import check_folds, folds_of_run, method_of
 from gpproj.cli.settings import Settings, read_config
 from gpproj.cli.units import SearchedUnits, units_of_columns
 from gpproj.data.encoding import Encoding
@@ -103,7 +103,8 @@ class Run:
         """Do what is left to do: learn the reference, search, validate."""
         prepared, units = self._prepared()
         expected = expected_seconds(self.settings, prepared, units.steps, self.n_jobs)
-        self._announce(sentence(expected, self.settings, units.steps, self.n_jobs))
+        if not (self.settings.device or sparse_plan(self.settings, len(prepared.y))):
+            self._announce(sentence(expected, self.settings, units.steps, self.n_jobs))
         with WholeProgress("gpproj select", expected, enabled=self.progress) as display:
             return self._stages(prepared, units, display)
 
@@ -112,7 +113,7 @@ class Run:
         if (self._state / REFERENCE).exists():
             return
         self.log(text)
-        if self.progress and errors.is_terminal:
+        if self.progress and errors.file.isatty():
             note(text)
 
     def _stages(
@@ -220,15 +221,13 @@ class Run:
 
     def _inference(self, rows: int) -> str | gpproj.Sparse:
         """Return how the reference is computed; say so if it has inducing points."""
-        count, likelihood = self.settings.inducing, NAMES[self.settings.likelihood]()
-        inference = gpproj.Sparse(count) if count else "auto"
-        _, sparse = plan_of(inference, likelihood, rows)
+        sparse = sparse_plan(self.settings, rows)
         if sparse is not None:
             text = f"{min(sparse.inducing, rows)} inducing points stand for {rows} rows"
             self.log(text)
             if self.progress:
                 note(text)
-        return inference
+        return gpproj.Sparse(self.settings.inducing) if self.settings.inducing else "auto"
 
     @property
     def _state(self) -> Path:
@@ -291,9 +290,16 @@ def opened(
         on_device([0.0], settings.device)
     settled, prepared, notes = settings.read()
     units_of_columns(settled, prepared.encoding)
+    check_folds(settled, prepared)
     run = Run.new(out, settled, n_jobs, progress)
     run.notes.extend(notes)
     return run
+
+
+def sparse_plan(settings: Settings, rows: int) -> gpproj.Sparse | None:
+    """Return the inducing points that stand for all rows, if any do."""
+    inference = gpproj.Sparse(settings.inducing) if settings.inducing else "auto"
+    return plan_of(inference, NAMES[settings.likelihood](), rows)[1]
 
 
 def _holds_nothing(folder: Path) -> bool:
