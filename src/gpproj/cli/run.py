@@ -151,7 +151,8 @@ class Run:
         if not self.notes:  # the run goes on
             self.notes.extend(notes)
         for text in self.notes:
-            self.log(text)
+            if text not in prepared.remarks:
+                self.log(text)
             if self.progress:
                 note(text)
         for text in prepared.remarks:

@@ -208,7 +208,7 @@ def dates_in(cells: pd.Series[Any]) -> pd.Series[Any] | None:
     import pandas as pd
 
     if cells.dtype.kind == "M":
-        return cells
+        return _without_zone(cells)
     texts = cells.dropna()
     if not len(texts) or not all(
         isinstance(text, datetime.date) or _LIKE_A_DATE.fullmatch(str(text)) for text in texts
@@ -221,7 +221,11 @@ def dates_in(cells: pd.Series[Any]) -> pd.Series[Any] | None:
         except (ValueError, TypeError):
             continue
     same = all(one.equals(found[0]) for one in found)
-    return found[0] if found and same else None
+    return _without_zone(found[0]) if found and same else None
+
+
+def _without_zone(dates: pd.Series[Any]) -> pd.Series[Any]:
+    return dates if dates.dt.tz is None else dates.dt.tz_convert(None)
 
 
 def as_numbers(cells: pd.Series[Any], decimal: str) -> tuple[pd.Series[Any], Counter[str]]:
