@@ -168,6 +168,6 @@ def test_bad_arguments_are_named(data, sub):
     with pytest.raises(ValueError, match="inputs must be among 'c', 'a'; saw 'b'"):
         gpproj.effects(sub, X, ["a", "b"])
     with pytest.raises(TypeError, match="inputs must be a list of names"):
-        gpproj.effects(sub, X, "a")
+        gpproj.effects(sub, X, 1)
     with pytest.raises(ValueError, match="points must be a whole number of at least 2, got 1"):
         gpproj.effects(sub, X, points=1)

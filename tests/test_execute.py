@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from gpproj.execute import Progress, processes, run, run_in_batches, time_text
+from gpproj.execute import Progress, WholeProgress, processes, run, run_in_batches, time_text
 from gpproj.execute.processes import CACHE_SIZE, LARGE, Task, pickle_function, run_task
 
 # Functions handed to workers are defined inside the tests: those travel whole to other processes,
@@ -500,3 +500,58 @@ assert "rich" in sys.modules
 )
 def test_times_are_written_in_their_largest_units(seconds, text):
     assert time_text(seconds) == text
+
+
+def test_stages_show_their_steps_in_one_line(clock, monkeypatch):
+    terminal = open_terminal(monkeypatch, columns=120)
+    with WholeProgress("select", {"fit": 10.0, "search": 30.0, "validation": 60.0}) as display:
+        with display.stage("fit"):
+            clock[0] += 10.0
+        with display.stage("search"), Progress("forward search", steps=3) as inner:
+            inner.announce("about 30 s of work")
+            clock[0] += 10.0
+            inner.step(done=1, best="rm", error=0.4)
+    shown = terminal.getvalue()
+    assert "select" in shown
+    assert "step 0 of" not in shown
+    assert "search: step 1 of 3, error 0.400, best rm" in shown
+    assert "80 s left" not in shown  # times are said in minutes
+    assert "1 min left" in shown
+    assert "forward search" not in shown
+    assert "about 30 s" not in shown
+
+
+def test_work_that_is_slower_than_expected_says_so(clock, monkeypatch):
+    terminal = open_terminal(monkeypatch, columns=120)
+    with WholeProgress("select", {"fit": 10.0, "search": 10.0}) as display:
+        with display.stage("fit"):
+            clock[0] += 600.0
+        with display.stage("search"):
+            pass
+    assert "9 min left" in terminal.getvalue()
+
+
+def test_a_stage_that_was_done_before_takes_no_time(clock, monkeypatch):
+    terminal = open_terminal(monkeypatch, columns=120)
+    with WholeProgress("select", {"fit": 1000.0, "search": 10.0}) as display:
+        display.skip("fit")
+        with display.stage("search"):
+            pass
+    assert "10 s left" in terminal.getvalue()
+    assert "16 min" not in terminal.getvalue()
+
+
+def test_a_display_after_it_has_a_line_of_its_own(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    with WholeProgress("select", {"fit": 1.0}) as display, display.stage("fit"):
+        pass
+    run(abs, [-1, 2], progress="counting sheep")
+    assert "counting sheep" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_log_gets_nothing_of_stages(monkeypatch, enabled):
+    log = open_log(monkeypatch)
+    with WholeProgress("select", {"fit": 1.0}, enabled=enabled) as display, display.stage("fit"):
+        run(abs, [-1, 2], progress="counting sheep" if enabled else None)
+    assert log.getvalue() == ""

@@ -209,7 +209,10 @@ def test_statistics_in_the_terminal_suit_the_targets(request, name, stats):
     heads = [column.header for column in table.columns]
     common = ["size", "input", "verdict", "kept", "elpd diff", "elpd diff se"]
     assert heads == [*common, *stats]
-    assert table.row_count == 6
+    assert table.row_count == 7
+    last = [list(column.cells)[-1] for column in table.columns]
+    assert last[:6] == ["", "reference", "", "all", "0", ""]
+    assert all(last[6:])
 
 
 def test_the_terminal_shows_best_inputs_that_did_not_enter_first(exchanged_cv):
@@ -222,9 +225,10 @@ def test_tables_hold_every_statistic_that_suits_the_targets(class_cv):
     for stat in ("elpd", "mlpd", "accuracy", "auc", "brier", "deviance"):
         assert stat in tables["scores"]
         assert stat in tables["reference"].index
-    answer = answer_of(class_cv, Path("report.html"), "bernoulli")
+    answer = answer_of(class_cv, Path("report.html"), Settings("a.csv", "y", "bernoulli"))
     assert answer["scores"][0]["auc"] > 0.0
     assert answer["likelihood"] == "bernoulli"
+    assert answer["reference"]["auc"] > 0.0
 
 
 def test_classes_from_a_table_to_a_report(call, class_run):
@@ -357,7 +361,7 @@ def test_inducing_points_from_a_table_to_a_report(call, csv, tmp_path, monkeypat
     code, out, err = call("select", csv, *OPTIONS, "--inducing", 9, "--out", folder)
     assert code == 0, err
     told = "9 inducing points stand for 24 rows"
-    assert f"reference: {told}" in err
+    assert f"note: {told}" in err
     assert told not in out
     assert told in (folder / "log.txt").read_text()
     assert json.loads((folder / "config.json").read_text())["inducing"] == 9
@@ -463,7 +467,7 @@ def test_warnings_outlive_an_interruption(call, csv, tmp_path, monkeypatch):
     assert code == 130
     code, _, err = call("select", "--resume", folder)
     assert code == 0
-    for said in ("1 of 24 rows have missing cells", "the fit was odd"):
+    for said in ("1 of 24 rows has missing cells", "the fit was odd"):
         assert err.replace("\n", " ").count(said) == 1
         assert said in (folder / "report.html").read_text()
 
@@ -481,9 +485,8 @@ def test_what_is_wrong_with_the_reference_is_printed_in_sentences(call, tmp_path
     assert "ReferenceWarning" not in err + out
     assert f"Note: {sentence}" in " ".join(out.split())
     assert sentence[4:] in (folder / "report.html").read_text()
-    assert answer_of(gpproj.load(folder / "validation"), folder, "gaussian")["problems"][0][
-        :60
-    ] in (sentence)
+    cv, settings = gpproj.load(folder / "validation"), Settings("a", "b", "gaussian")
+    assert answer_of(cv, folder, settings)["problems"][0].startswith(sentence)
 
 
 def warn_and(function):
@@ -503,7 +506,7 @@ def warn_and(function):
         ('ignore = "none"', "'none'"),
         ("likelihood = []", "likelihood must be one of"),
         ("inducing = 2.5", "inducing must be a whole number of at least 0"),
-        ('compare = ["ridge"]', "compare must be among linear, process"),
+        ('compare = ["ridge"]', "compare must be one of linear, process; got 'ridge'"),
         ("compare = 3", "compare must be a name or a list of names"),
         ('compare = "linear"\nvalidate = "loo"', "compare fits models in folds, which loo"),
     ],
@@ -614,12 +617,16 @@ def test_tables_that_cannot_be_used(call, tmp_path, name):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--target", "age", "--likelihood", "binomial"], "must be one of bernoulli, gaussian"),
-        (["--target", "sold"], "two classes need --likelihood bernoulli"),
+        (
+            ["--target", "age", "--likelihood", "binomial"],
+            "must be one of auto, bernoulli, gaussian",
+        ),
+        (["--target", "sold", "--likelihood", "gaussian"], "classes need --likelihood bernoulli"),
         (["--target", "sold", "--likelihood", "poisson"], "must be numbers, saw"),
         (["--target", "age", "--likelihood", "bernoulli"], "must have two classes; saw 40"),
         (["--target", "age", "--likelihood", "poisson"], "must be counts"),
-        (["--target", "visits", "--exposure", "years"], "exposure is for counts, not for gaussian"),
+        (["--target", "visits", "--exposure", "years"], "is for counts; name a likelihood of"),
+        ([*COUNTS, "--likelihood", "gaussian"], "exposure is for counts, not for gaussian"),
         ([*CLASSES, "--exposure", "visits"], "exposure is for counts, not for bernoulli"),
         ([*COUNTS, "--exposure", "weeks"], "exposure: the table has no column 'weeks'"),
         ([*COUNTS, "--exposure", "age"], "exposure: column 'age' must be positive"),
@@ -641,7 +648,7 @@ def test_targets_and_likelihoods_that_do_not_go_together(call, sales, tmp_path, 
     [
         ("size,sold\n1,a\n2,b\n3,c\n", "must have two classes; saw 3: 'a', 'b', 'c'"),
         ("size,sold\n1,a\n2,a\n3,a\n", "must have two classes; saw 1: 'a'"),
-        ("size,sold\n1,a\n2,\n3,b\n", "1 of 3 rows have missing cells: sold (1)"),
+        ("size,sold\n1,a\n2,\n3,b\n", "1 of 3 rows has missing cells: sold (1)"),
         ("size,sold\n1,2020-01-01\n2,2021-01-01\n3,2022-01-01\n", "saw 3"),
     ],
     ids=["three", "one", "missing", "dates"],

@@ -74,7 +74,7 @@ def effects(
         raise TypeError(f"effects need a model that can be asked at new inputs; got {model!r}")
     rows, columns = cast(Mixture, model)._read(X), model.columns
     scaling = columns.scaling
-    positions = columns.positions(names if inputs is None else inputs)
+    positions = columns.exact(names) if inputs is None else columns.positions(inputs)
     chosen = [columns.feature_names[position] for position in positions]
     if absent := [name for name in chosen if name not in names]:
         raise ValueError(f"inputs must be among {listed(names)}; saw {listed(absent)}")

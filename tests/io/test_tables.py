@@ -8,7 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpproj.io.tables import Encoding, TableError, prepare, read_table
+from gpproj.data.encoding import Encoding, TableError
+from gpproj.io.cells import for_spreadsheets
+from gpproj.io.reading import read_table
+from gpproj.io.tables import prepare
+from gpproj.io.targets import likelihood_of
 
 
 @pytest.fixture
@@ -25,7 +29,7 @@ def table():
 
 
 def test_numbers_stay_and_levels_become_inputs_that_belong_together(table):
-    X, y, encoding, dropped, exposure, _ = prepare(table, "price")
+    X, y, encoding, dropped, exposure, *_ = prepare(table, "price")
     assert X.columns.tolist() == [
         "size",
         "colour=blue",
@@ -85,6 +89,12 @@ def test_missing_cells_are_counted_dropped_or_imputed(table):
     assert encoding.inputs(holes)["size"].tolist() == X["size"].tolist()
 
 
+def test_missing_cells_may_be_inputs_of_their_own(table):
+    prepared = prepare(table.assign(size=[1.0, np.nan, 3.0, 8.0]), "price", missing="indicate")
+    assert prepared.X["size is missing"].tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert prepared.encoding.groups["size"] == ["size", "size is missing"]
+
+
 def test_rows_without_a_target_are_left_out(table):
     holes = table.assign(price=[1.0, np.nan, 3.0, 4.0])
     prepared = prepare(holes, "price", missing="impute")
@@ -108,7 +118,7 @@ def test_classes_keep_their_labels(table, cells, labels):
     assert prepared.y == labels
     assert [type(one) for one in prepared.y] == [type(one) for one in labels]
     assert prepared.dropped == 1
-    with pytest.raises(TableError, match=r"1 of 4 rows have missing cells: price \(1\)"):
+    with pytest.raises(TableError, match=r"1 of 4 rows has missing cells: price \(1\)"):
         prepare(table.assign(price=cells), "price", kind="binary")
 
 
@@ -165,7 +175,7 @@ def test_a_table_of_target_and_exposure_has_no_inputs(table):
         ({"size": [1.0, np.inf, 2.0, 3.0]}, {}, "column 'size' has infinite cells"),
         ({"size": [np.nan] * 4}, {"missing": "impute"}, "column 'size' is empty"),
         ({"size": pd.date_range("2020", periods=4)}, {}, "column 'size' holds dates"),
-        ({"price": [1.0, np.nan, np.nan, np.nan]}, {"missing": "drop"}, "only 1 rows are left"),
+        ({"price": [1.0, np.nan, np.nan, np.nan]}, {"missing": "drop"}, "only 1 row is left"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_one_line(table, change, options, said):
@@ -192,8 +202,8 @@ def test_a_target_alone_is_no_table():
         ("a.csv", "x,y\n", "has no rows"),
         ("a.csv", "x,y\n1,2\n3,4,5\n", "cannot be read as a table"),
         ("a.csv", "x,x\n1,2\n", "more than one column 'x'"),
-        ("a.xlsx", "x", "must end in .csv"),
-        ("a.csv", b"x,y\n\xff\xfe,1\n", "not text in UTF-8"),
+        ("a.doc", "x", "must end in .csv, .tsv"),
+        ("a.csv", b"x,y\n\x00\x01,1\n", "holds null characters"),
         ("a.parquet", "x,y\n1,2\n", "a.parquet"),
     ],
 )
@@ -219,3 +229,112 @@ def test_tables_are_read_to_the_last_digit(tmp_path):
     assert read_table(tmp_path / "a.csv")["x"][0] == value
     assert read_table(tmp_path / "a.csv").columns.tolist() == ["x", "y.1", "y"]
     assert read_table(tmp_path / "a.tsv")["x"][0] == value
+
+
+@pytest.mark.parametrize(
+    ("cells", "likelihood", "said"),
+    [
+        ([0, 1, 1, 0], "bernoulli", "two values, 0, 1, which are taken for classes; --likelihood"),
+        ([0.0, 1.0, np.nan, 1.0, 0.0], "bernoulli", "two values, 0, 1"),
+        ([-1, 1, 1, -1], "bernoulli", "taken for classes"),
+        ([True, False, True, False], "bernoulli", "two values, False, True"),
+        (["no", "yes", "no", "no"], "bernoulli", "two values, 'no', 'yes'"),
+        ([10.5, 20.0, 20.0, 10.5], "gaussian", "--likelihood bernoulli takes them for classes"),
+        ([0, 1, 1, 1], "gaussian", "--likelihood bernoulli takes them for classes"),
+        ([1, 2], "gaussian", None),
+        ([0, 1, 2, 0, 1, 0, 4, 2, 0, 1], "gaussian", "--likelihood poisson or negative-binomial"),
+        ([5, 6, 7, 5, 6, 7, 5, 6, 7, 8], "gaussian", None),
+        ([0.5, 1, 2, 0.5, 1, 2], "gaussian", None),
+        (["a", "b", "c", "a"], "gaussian", None),
+        ([1.0, np.inf, 2.0, 1.0], "gaussian", None),
+        (pd.date_range("2020", periods=2).repeat(2), "gaussian", None),
+        ([], "gaussian", None),
+    ],
+)
+def test_the_likelihood_that_suits_a_target_is_found_out(cells, likelihood, said):
+    found, sentence = likelihood_of(pd.Series(cells, name="y", dtype=None if len(cells) else float))
+    assert found == likelihood
+    assert (sentence is None) == (said is None)
+    assert (said or "") in (sentence or "")
+
+
+def test_inputs_of_the_same_name_are_refused(table):
+    twice = table.assign(**{"colour=red": [1.0, 2.0, 3.0, 4.0]})
+    said = r"columns 'colour' and 'colour=red' both have an input 'colour=red'.*--ignore colour=red"
+    with pytest.raises(TableError, match=said):
+        prepare(twice, "price")
+    assert "colour=red" in prepare(twice, "price", ignore=["colour"]).X
+
+
+def test_columns_that_may_not_be_inputs_are_remarked_on_once(table):
+    rows = pd.concat([table] * 3, ignore_index=True)
+    rows["id"] = np.arange(100, 112)
+    rows["same"] = "x"
+    rows["area"] = [f"{one} m2" for one in range(11)] + ["large"]
+    rows["depth"] = np.arange(12.0)[::-1]
+    remarks = prepare(rows, "price").remarks
+    assert [remark.split()[1] for remark in remarks] == ["'id'", "'same'", "'area'"]
+    assert "numbered the rows" in remarks[0]
+    assert "--ignore same leaves it out" in remarks[1]
+    assert "11 of its 12 texts are numbers, as '0 m2' (not 'large'); --as-number area" in remarks[2]
+
+
+def test_all_columns_that_cannot_be_inputs_are_named_at_once(table):
+    rows = pd.concat([table] * 10, ignore_index=True)
+    rows["the name"] = [f"n{one}" for one in range(40)]
+    rows["day"] = [f"2020-01-{1 + one % 20:02}" for one in range(40)]
+    rows["area"] = [f"{one}.5 m2" for one in range(39)] + ["large"]
+    with pytest.raises(TableError) as caught:
+        prepare(rows, "price")
+    said = str(caught.value)
+    assert "'the name' has 40 different texts ('n0', 'n1', ...), as names or identifiers" in said
+    assert "column 'day' holds dates" in said
+    assert "'area' has 40 different texts; 39 of its 40 texts are numbers" in said
+    assert said.endswith("--ignore 'the name' --ignore day --ignore area leaves them all out")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2020-01-03", "2020-01-01", "2020-01-02", "2020-01-05"],
+        ["3.1.2020", "1.1.2020", "2.1.2020", "5.1.2020"],
+        [f"2020-01-01T0{hour}:00:00+02:00" for hour in (3, 1, 2, 5)],
+        [3, 1, 2, 5],
+        pd.to_datetime(["2020-01-03", "2020-01-01", "2020-01-02", "2020-01-05"]),
+    ],
+)
+def test_times_order_the_rows_and_are_no_input(table, cells):
+    prepared = prepare(table.assign(when=cells), "price", time="when")
+    assert np.argsort(prepared.times).tolist() == [1, 2, 0, 3]
+    assert "when" not in prepared.X
+
+
+def test_times_whose_order_is_not_clear_are_refused(table):
+    unclear = table.assign(when=["1/2/2020", "2/1/2020", "3/4/2020", "5/6/2020"])
+    with pytest.raises(TableError, match="time: column 'when' must hold numbers or dates, best as"):
+        prepare(unclear, "price", time="when")
+
+
+def test_what_was_left_out_is_counted_in_words(table):
+    holes = table.assign(price=[1.0, np.nan, 3.0, 4.0], size=[1.0, 2.0, np.nan, 4.0])
+    remarks = prepare(holes, "price", missing="impute").remarks
+    assert remarks[0] == "1 of 4 rows has no target and is left out"
+    assert "level of their column: size (1)" in remarks[1]
+    assert prepare(holes, "price", missing="drop").remarks[0].startswith("2 of 4 rows have missing")
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "@home", "+a", "-a", "'=1", "''-x", "\tx", "-5", "+1.5", "'plain", "a=b", ""]
+)
+def test_texts_that_look_like_formulas_come_back_as_they_were(tmp_path, text):
+    frame = pd.DataFrame({"input": [text, "b"], "x": [1.0, -2.0]}, index=pd.Index([text, "c"]))
+    safe = for_spreadsheets(frame.rename(columns={"x": f"{text}n"}))
+    cells = [*safe["input"], *safe.index, *safe.columns]
+    assert not any(cell.startswith(("=", "@", "\t")) for cell in cells)
+    assert "-a" not in cells
+    safe.to_csv(tmp_path / "a.csv")
+    again = read_table(tmp_path / "a.csv")
+    if text and text.strip() == text and text not in ("-5", "+1.5"):
+        assert again["input"].tolist() == [text, "b"]
+        assert again.columns[2] == f"{text}n"
+    assert again.iloc[:, 2].tolist() == [1.0, -2.0]

@@ -23,6 +23,7 @@ from gpproj.cli.display import (
 )
 from gpproj.cli.outputs import (
     answer_of,
+    other_rule,
     validation_of,
     write_outputs,
     write_run_report,
@@ -104,13 +105,15 @@ def demo(
 
 @app.command()
 def select(
-    data: Annotated[Path | None, typer.Argument(help="Table: CSV, TSV or Parquet.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="Table: CSV or other text, Excel, JSON or Parquet.")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="gaussian (default) or student-t for numbers, bernoulli or logit for two classes, "
-            "poisson or negative-binomial for counts."
+            help="auto (default): bernoulli for two classes, else gaussian. Or student-t for "
+            "numbers, logit for two classes, poisson or negative-binomial for counts."
         ),
     ] = None,
     exposure: Annotated[
@@ -120,12 +123,57 @@ def select(
         str | None,
         typer.Option(help="Column of groups of rows that stay together when rows are left out."),
     ] = None,
+    sep: Annotated[
+        str | None, typer.Option(help="Between cells, such as ; or tab; found out by default.")
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal sign, . or a comma; found out by default.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of the text, such as cp1252; found out by default.")
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether names come first; found out."),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Of a workbook; the first otherwise.")] = None,
+    as_number: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of numbers written as texts, such as 514.5 m2 or 12%."),
+    ] = None,
+    placeholder: Annotated[
+        list[str] | None, typer.Option(help="Text that stands for a missing cell, such as -999.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must be new.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Complete the run in this folder.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out.")] = None,
     missing: Annotated[
-        str | None, typer.Option(help="Missing cells: error (default), drop or impute.")
+        str | None, typer.Option(help="Missing cells: error (default), drop, impute or indicate.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="NAME=first,second: columns that enter together.")
+    ] = None,
+    cost: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=2: what a column or group costs; 1 otherwise.")
+    ] = None,
+    always: Annotated[
+        list[str] | None, typer.Option(help="Column or group that is in from the start.")
+    ] = None,
+    transform: Annotated[
+        str | None,
+        typer.Option(help="Of a target of numbers: log, logit, box-cox or yeo-johnson."),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="squared-exponential, matern32, matern52, linear, or a sum as linear+matern52; "
+            "chosen by default."
+        ),
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(help="Of the hyperparameters: saas, weak, botorch, inverse-gamma, ..."),
     ] = None,
     sample: Annotated[
         bool | None, typer.Option("--sample/--fit", help="Sample the hyperparameters.")
@@ -145,6 +193,13 @@ def select(
         str | None, typer.Option(help="kfold or loo; by default what suits the reference.")
     ] = None,
     folds: Annotated[int | None, typer.Option(help="Folds of kfold (5).")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="Times to repeat kfold with other random folds (1).")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column that orders the rows: later ones are predicted from earlier."),
+    ] = None,
     compare: Annotated[
         list[str] | None,
         typer.Option(
@@ -163,6 +218,16 @@ def select(
     criterion: Annotated[
         str | None,
         typer.Option(help="What they are compared by: loo_divergence or projection_error."),
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option(help="What is enough: margin (default), se or elpd.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Largest loss that would not matter (0.05).")
+    ] = None,
+    tolerance_unit: Annotated[
+        str | None,
+        typer.Option(help="Of it: gain (a share, default) or a statistic, such as elpd or rmse."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random (0).")] = None,
     n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = 1,
@@ -191,15 +256,22 @@ def select(
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; go on with gpproj select --resume {run.folder}") from None
     if as_json:
-        print(json.dumps(answer_of(cv, report, run.settings.likelihood)))
+        print(
+            json.dumps(
+                answer_of(cv, report, run.settings) | {"notes": run.notes, "warnings": run.said}
+            )
+        )
     elif talk:
         for text in run.said:
-            errors.print(f"warning: {text}", highlight=False)
+            if text not in run.shown:
+                errors.print(f"warning: {text}", highlight=False, markup=False)
         console.print(score_table(cv))
         if cv.compared:
             console.print(comparison_table(cv))
         console.print(cv.answer(), highlight=False)
         console.print(cv.trade_off(), highlight=False)
+        if (other := other_rule(cv, run.settings.rule)) is not None:
+            console.print(other, highlight=False)
         console.print(f"report written to {report}", highlight=False)
 
 

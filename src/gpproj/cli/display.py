@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from gpproj.validation.sizes import percentage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,14 +50,30 @@ def say(text: str, code: int) -> int:
     return code
 
 
+def note(text: str) -> None:
+    """Print a sentence about the data on standard error, before the work begins."""
+    errors.print(f"note: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
 def score_table(cv: gpproj.Validation) -> Table:
-    """Lay out the part of a validation's summary that a terminal has room for."""
+    """Lay out the part of a validation's summary that a terminal has room for.
+
+    The last row is the reference, to which differences are taken.
+    """
     frame = cv.summary()
-    known = ["input", "verdict", "kept", "elpd_diff", "elpd_diff_se"]
+    names = ["input", "verdict", "kept", "elpd_diff", "elpd_diff_se"]
     if any(cv.path.is_better(size) for size in range(len(cv.path))):
-        known.insert(1, "best_inputs")
+        names.insert(1, "best_inputs")
     others = [name for name in cv.statistics if name in frame and name not in ("elpd", "mlpd")]
-    return table_of("Validated scores by size", frame[[*known, *others]])
+    table = frame[[*names, *others]].round({"elpd_diff": 3, "elpd_diff_se": 3})
+    table["elpd_diff"] += 0.0  # of a rounded zero the sign goes
+    numbers = [name for name in table if table[name].dtype.kind == "f"]
+    own = {"input": "reference", "kept": 1.0, "elpd_diff": 0.0, **cv.reference_summary()[others]}
+    table = table.astype(object)
+    table.index = table.index.astype(object)
+    table.loc[""] = [own.get(name, "") for name in table]
+    table["kept"] = [share if np.isnan(share) else percentage(share) for share in table["kept"]]
+    return table_of("Validated scores by size", table.rename_axis("size"), numbers)
 
 
 def comparison_table(cv: gpproj.Validation) -> Table:
@@ -67,14 +85,15 @@ def comparison_table(cv: gpproj.Validation) -> Table:
     for model in ("submodel", *cv.compared):
         own = table[table["model"] == model]
         columns |= {model: own["elpd_diff"], f"{model}_se": own["elpd_diff_se"]}
-    return table_of("Elpd less the reference, same inputs", pd.DataFrame(columns))
+    frame = pd.DataFrame(columns)
+    return table_of("Elpd less the reference, same inputs", frame, list(frame))
 
 
-def table_of(title: str, frame: pd.DataFrame) -> Table:
-    """Lay out a frame, its index first."""
+def table_of(title: str, frame: pd.DataFrame, numbers: Collection[Any]) -> Table:
+    """Lay out a frame, its index first, with columns of numbers to the right."""
     table = Table(str(frame.index.name), title=title, padding=0)
     for column in frame.columns:
-        numeric = frame[column].dtype.kind == "f"
+        numeric = column in numbers
         table.add_column(
             str(column).replace("_", " "),
             justify="right" if numeric else "left",

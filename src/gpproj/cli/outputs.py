@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import gpproj
 from gpproj import store
+from gpproj.cli.checking import RunError
 from gpproj.cli.display import save_plot
 from gpproj.cli.run import Run
-from gpproj.cli.settings import RunError
+from gpproj.cli.settings import Settings
+from gpproj.io.cells import for_spreadsheets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +22,10 @@ def write_outputs(run: Run, cv: gpproj.Validation) -> Path:
     folder = run.folder
     for name, frame in _tables(cv).items():
         (folder / "tables").mkdir(exist_ok=True)
-        store.write_text(folder / "tables" / f"{name}.csv", frame.to_csv())
+        store.write_text(folder / "tables" / f"{name}.csv", for_spreadsheets(frame).to_csv())
     cv.save(folder / "validation", overwrite=True)
-    chosen = cv.submodel(cv.size_in_question)
+    size = cv.smallest_enough(_rule(run.settings))
+    chosen = cv.submodel(cv.size_in_question if size is None else size)
     chosen.save(folder / "submodel", overwrite=True)
     (folder / "plots").mkdir(exist_ok=True)
     save_plot(cv.plot(), folder / "plots" / "score.png")
@@ -60,12 +63,27 @@ def _tables(cv: gpproj.Validation) -> dict[str, Any]:
     return found
 
 
-def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str, Any]:
+def _rule(settings: Settings) -> Any:
+    return settings.rule
+
+
+def other_rule(cv: gpproj.Validation, rule: Any) -> str | None:
+    """Return what another rule than that of the answer says, in a sentence."""
+    if rule == "margin":
+        return None
+    size = cv.smallest_enough(rule)
+    if size is None:
+        return f"By the rule {rule}, no size is enough."
+    inputs = ", ".join(cv.path.best_inputs(size)) or "no inputs"
+    return f"By the rule {rule}, which decides here, size {size} is enough: {inputs}."
+
+
+def answer_of(cv: gpproj.Validation, report: Path, settings: Settings) -> dict[str, Any]:
     """Return what a machine wants to know."""
-    size = cv.smallest_enough()
+    size = cv.smallest_enough(_rule(settings))
     compared = {"comparison": _records(cv.comparison())} if cv.compared else {}
     return {
-        "likelihood": likelihood,
+        "likelihood": settings.likelihood,
         "suggested_size": size,
         "inputs": None if size is None else list(cv.submodel(size).inputs),
         "order": list(cv.path.order),
@@ -73,14 +91,17 @@ def answer_of(cv: gpproj.Validation, report: Path, likelihood: str) -> dict[str,
         "trade_off": cv.trade_off(),
         "problems": list(cv.problems),
         "scores": _records(cv.summary().reset_index()),
+        "reference": _records(cv.reference_summary().to_frame().T)[0],
         **compared,
         "report": str(report),
     }
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table for JSON, in which missing cells are null."""
-    cells = table.astype(object)
+    """Return the rows of a table for JSON, in which missing and infinite cells are null."""
+    import numpy as np
+
+    cells = table.replace([np.inf, -np.inf], np.nan).astype(object)
     found: list[dict[str, Any]] = cells.where(cells.notna(), None).to_dict("records")
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from gpproj.cli.checking import RunError
 from gpproj.cli.display import errors, one_line_errors
 from gpproj.cli.outputs import validation_of
 from gpproj.cli.run import Run, encoding_of
-from gpproj.cli.settings import RunError
+from gpproj.cli.settings import Settings
 from gpproj.cli.streams import READ, STANDARD, WRITTEN, kind_of, parts_of, written
+from gpproj.data.encoding import Encoding, TableError
 from gpproj.data.frames import listed
-from gpproj.io.tables import Encoding, TableError, exposure_of
+from gpproj.io.targets import exposure_of
 from gpproj.linalg import Host, to_host
 from gpproj.prediction import Responses
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 FAR = 0.9
 """Share of the prior variance that the data leave, from which on a row is said to be far."""
+
+LARGE = 2**26
+"""Bytes of a file from which on it is read part by part."""
 
 
 def predict(
@@ -58,13 +63,12 @@ def predict(
     row is predicted from itself alone, and has a line of its own. Standard input and output are -.
     """
     with one_line_errors():
-        kind = kind_of(data, read_as, READ, "--from")
         out_kind = kind_of(out, write_as, WRITTEN, "--to")
         predictor = predictor_of(run, size, level)
         ids = tuple(name or ())
         left = 0
         with written(out, out_kind, overwrite) as writer:
-            for part in parts_of(data, kind, predictor.texts):
+            for part in predictor.parts(data, read_as):
                 kept = passed(part, ids, keep, predictor.names)
                 found = predictor.predicted(part)
                 left += int(found["mean" if "mean" in found else found.columns[1]].isna().sum())
@@ -97,11 +101,32 @@ class RunPredictor:
 
     submodel: Any
     encoding: Encoding
-    exposure: str | None
-    """Column of exposures."""
-    drops: bool
-    """Whether lines with missing cells have no prediction; else they are refused or filled."""
+    settings: Settings
+    """Those of the run: new rows are read as its table was."""
     level: float
+
+    @property
+    def exposure(self) -> str | None:
+        """Column of exposures."""
+        return self.settings.exposure
+
+    @property
+    def drops(self) -> bool:
+        """Whether lines with missing cells have no prediction; else they are refused or filled."""
+        return self.settings.missing == "drop"
+
+    def parts(self, data: str, read_as: str | None) -> Iterator[pd.DataFrame]:
+        """Yield the rows of a table: all at once as the run reads tables, or part by part.
+
+        Files that are large, standard input, and what `--from` tells the kind of are read part by
+        part, and have the plain form of their kind.
+        """
+        file = Path(data)
+        whole = read_as is None and data != STANDARD
+        if whole and not (file.is_file() and file.stat().st_size > LARGE):
+            yield self.settings.table(file).frame
+        else:
+            yield from parts_of(data, kind_of(data, read_as, READ, "--from"), self.texts)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -173,11 +198,11 @@ def predictor_of(folder: Path, size: int | None, level: float) -> RunPredictor:
     if not 0.0 < level < 1.0:
         raise RunError(f"level must be between 0 and 1, got {level}")
     cv: gpproj.Validation = validation_of(folder)
-    chosen = cv.smallest_enough() if size is None else size
+    settings = Run.old(folder, 1, False).settings
+    rule: Any = settings.rule
+    chosen = cv.smallest_enough(rule) if size is None else size
     if chosen is None:
         raise RunError(f"the run in {folder} suggests no size; give one with --size")
     if not 0 <= chosen < len(cv.path):
         raise RunError(f"size must be from 0 to {len(cv.path) - 1}, got {chosen}")
-    settings = Run.old(folder, 1, False).settings
-    drops = settings.missing == "drop"
-    return RunPredictor(cv.submodel(chosen), encoding_of(folder), settings.exposure, drops, level)
+    return RunPredictor(cv.submodel(chosen), encoding_of(folder), settings, level)

@@ -7,23 +7,37 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gpproj
 from gpproj import store
-from gpproj.cli.settings import RunError, Settings, read_config
-from gpproj.execute import Progress
+from gpproj.cli.checking import RunError
+from gpproj.cli.display import errors, note
+from gpproj.cli.expected import expected_seconds, sentence
+from gpproj.cli.folding import check_folds, folds_of_run, method_of
+from gpproj.cli.settings import Settings, read_config
+from gpproj.cli.units import SearchedUnits, units_of_columns
+from gpproj.data.encoding import Encoding
+from gpproj.execute import WholeProgress
 from gpproj.inference import plan_of
-from gpproj.io.tables import Encoding, Prepared
+from gpproj.io.tables import Prepared
+from gpproj.kernels.names import named_kernel
 from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
 
-CONFIG = "config.json"
-FORMAT = 6
+CONFIG, LOG = "config.json", "log.txt"
+REFERENCE = "reference"
+DATA, WARNINGS = NOTED = "data.json", "warnings.txt"
+"""What is noted in the folder `state` before anything is learned."""
+
+FORMAT = 7
 """Goes up when an older gpproj could no longer read the settings, or one would be continued in
 another way than it was begun; the same format is read and no other."""
+
+CONSTANT = "constant in X"
+"""Ends a warning about columns that a remark has named already."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +50,25 @@ class Run:
     progress: bool
     said: list[str]
     """Warnings so far, in plain words."""
+    shown: list[str] = field(default_factory=list)
+    """Those of them that were printed before the work began."""
+    notes: list[str] = field(default_factory=list)
+    """What was found out about the data."""
 
     @staticmethod
     def new(folder: Path, settings: Settings, n_jobs: int, progress: bool) -> Run:
-        """Make the folder of a new run."""
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        """Make the folder of a new run.
+
+        One in which a run stopped before it had learned anything is taken once more.
+        """
+        if folder.exists() and not (folder.is_dir() and _holds_nothing(folder)):
             raise RunError(
                 f"{folder} is there already; go on with --resume {folder}, or name another folder"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            for file in (folder / "state" / name for name in NOTED):
+                file.unlink(missing_ok=True)
             content = {"format": FORMAT, "gpproj": gpproj.__version__} | asdict(settings)
             store.write_text(folder / CONFIG, json.dumps(content, indent=2) + "\n")
         except OSError as error:
@@ -78,39 +101,68 @@ class Run:
 
     def complete(self) -> gpproj.Validation:
         """Do what is left to do: learn the reference, search, validate."""
-        prepared = self._prepared()
-        reference = self._reference(prepared)
+        prepared, units = self._prepared()
+        expected = expected_seconds(self.settings, prepared, units.steps, self.n_jobs)
+        if not (self.settings.device or sparse_plan(self.settings, len(prepared.y))):
+            self._announce(sentence(expected, self.settings, units.steps, self.n_jobs))
+        with WholeProgress("gpproj select", expected, enabled=self.progress) as display:
+            return self._stages(prepared, units, display)
+
+    def _announce(self, text: str) -> None:
+        """Say how long the work will take, unless a part of it is done."""
+        if (self._state / REFERENCE).exists():
+            return
+        self.log(text)
+        if self.progress and errors.file.isatty():
+            note(text)
+
+    def _stages(
+        self, prepared: Prepared, units: SearchedUnits, display: WholeProgress
+    ) -> gpproj.Validation:
+        reference = self._reference(prepared, display)
         settings: Any = self.settings
         how: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
-        with self._stage("search"):
+        with self._stage("search", display):
             path = gpproj.forward_search(
                 reference,
                 settings.max_inputs,
                 learn=settings.learn,
                 criterion=settings.criterion,
-                groups=prepared.encoding.groups or None,
                 checkpoint=self._state / "search.npz",
+                **units.keywords,
                 **how,
             )
-        with self._stage("validation"):
-            return gpproj.validate(
+        with self._stage("validation", display):
+            cv = gpproj.validate(
                 reference,
                 path,
-                settings.validate,
-                folds=settings.folds,
+                method_of(settings),
+                folds=folds_of_run(settings, reference, prepared.times),
                 compare=settings.compare,
                 random_state=settings.seed,
                 checkpoint=self._state / "folds",
                 **how,
             )
+        return cv if settings.tolerance is None else cv.with_margin(*settings.margin)
 
-    def _prepared(self) -> Prepared:
+    def _prepared(self) -> tuple[Prepared, SearchedUnits]:
         """Read the data, and see to it that they are those the run was begun with."""
-        prepared = self.settings.prepared()
-        if prepared.dropped:
-            rows = prepared.dropped + len(prepared.y)
-            self.say(f"{prepared.dropped} of {rows} rows have missing cells and are left out")
-        others = [one for one in (prepared.exposure, prepared.row_groups) if one is not None]
+        _, prepared, notes = self.settings.read()
+        if not self.notes:  # the run goes on
+            self.notes.extend(notes)
+        for text in self.notes:
+            if text not in prepared.remarks:
+                self.log(text)
+            if self.progress:
+                note(text)
+        for text in prepared.remarks:
+            self.say(text)
+        self.shown.extend(prepared.remarks)
+        others = [
+            one
+            for one in (prepared.exposure, prepared.row_groups, prepared.times)
+            if one is not None
+        ]
         key = store.digest(
             prepared.X.to_numpy(),
             list(prepared.X.columns),
@@ -119,18 +171,22 @@ class Run:
             *others,
         )
         self._state.mkdir(exist_ok=True)
-        file = self._state / "data.json"
-        if file.exists() and json.loads(file.read_text())["digest"] != key:
+        file = self._state / DATA
+        if file.exists() and _content_of(file)["digest"] != key:
             data = self.settings.data
             raise RunError(f"{data} has changed since the run in {self.folder} was begun")
         content = {"digest": key, "encoding": prepared.encoding.plain()}
         store.write_text(file, json.dumps(content))
-        return prepared
+        return prepared, units_of_columns(self.settings, prepared.encoding)
 
-    def _reference(self, prepared: Prepared) -> gpproj.GaussianProcessReference:
-        saved = self._state / "reference"
-        if not saved.exists():
-            with self._stage("reference"):
+    def _reference(
+        self, prepared: Prepared, display: WholeProgress
+    ) -> gpproj.GaussianProcessReference:
+        saved = self._state / REFERENCE
+        if saved.exists():
+            display.skip("reference")
+        else:
+            with self._stage("reference", display):
                 self._learned(prepared).save(saved)
         # Loaded in any case: a run goes on in the same way whether it was interrupted or not.
         reference: gpproj.GaussianProcessReference = gpproj.load(saved)
@@ -146,6 +202,12 @@ class Run:
             "inference": self._inference(len(prepared.y)),
             "device": settings.device,
         }
+        if settings.kernel is not None:
+            model["kernel"] = named_kernel(settings.kernel)
+        if settings.prior is not None:
+            model["prior"] = settings.prior
+        if settings.transform is not None:
+            model["transform"] = settings.transform
         if not settings.sample:
             return gpproj.fit(prepared.X, prepared.y, **model)
         return gpproj.sample(
@@ -160,15 +222,13 @@ class Run:
 
     def _inference(self, rows: int) -> str | gpproj.Sparse:
         """Return how the reference is computed; say so if it has inducing points."""
-        count, likelihood = self.settings.inducing, NAMES[self.settings.likelihood]()
-        inference = gpproj.Sparse(count) if count else "auto"
-        _, sparse = plan_of(inference, likelihood, rows)
+        sparse = sparse_plan(self.settings, rows)
         if sparse is not None:
             text = f"{min(sparse.inducing, rows)} inducing points stand for {rows} rows"
             self.log(text)
-            with Progress("reference", 1, enabled=self.progress) as display:
-                display.announce(text)
-        return inference
+            if self.progress:
+                note(text)
+        return gpproj.Sparse(self.settings.inducing) if self.settings.inducing else "auto"
 
     @property
     def _state(self) -> Path:
@@ -176,18 +236,19 @@ class Run:
 
     @property
     def _warnings(self) -> Path:
-        return self._state / "warnings.txt"
+        return self._state / WARNINGS
 
     @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
-        """Log a stage, and gather what it warns of."""
+    def _stage(self, name: str, display: WholeProgress) -> Iterator[None]:
+        """Log a stage, show it, and gather what it warns of."""
         self.log(f"{name} begins")
         started = time.monotonic()
-        with warnings.catch_warnings(record=True) as caught:
+        with display.stage(name), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             yield
         for warning in caught:
-            if issubclass(warning.category, UserWarning):
+            constant = CONSTANT in str(warning.message)
+            if issubclass(warning.category, UserWarning) and not constant:
                 self.say(str(warning.message))
         self.log(f"{name} took {time.monotonic() - started:.1f} s")
 
@@ -202,7 +263,7 @@ class Run:
 
     def log(self, text: str) -> None:
         """Add a line to the log."""
-        with (self.folder / "log.txt").open("a") as file:
+        with (self.folder / LOG).open("a") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 
 
@@ -222,24 +283,46 @@ def opened(
     values: dict[str, Any] = {}
     if config is not None:
         values, out = read_config(config, out)
-    settings = Settings.of(values | dict(given), str(config or "gpproj select"))
+    settings = Settings.of(values | dict(given), str(config or ""))
     if out is None:
         raise RunError("--out is missing: the folder of the run")
     # A device or a table that cannot be used leaves no folder behind.
     if settings.device is not None:
         on_device([0.0], settings.device)
-    steps = len(settings.prepared().encoding.columns)
-    if settings.max_inputs is not None and settings.max_inputs > steps:
-        raise RunError(f"max_inputs must be at most the number of columns, {steps}")
-    return Run.new(out, settings, n_jobs, progress)
+    settled, prepared, notes = settings.read()
+    units_of_columns(settled, prepared.encoding)
+    check_folds(settled, prepared)
+    run = Run.new(out, settled, n_jobs, progress)
+    run.notes.extend(notes)
+    return run
+
+
+def sparse_plan(settings: Settings, rows: int) -> gpproj.Sparse | None:
+    """Return the inducing points that stand for all rows, if any do."""
+    inference = gpproj.Sparse(settings.inducing) if settings.inducing else "auto"
+    return plan_of(inference, NAMES[settings.likelihood](), rows)[1]
+
+
+def _holds_nothing(folder: Path) -> bool:
+    """Say whether a folder is empty, or has what a run writes before it has learned anything."""
+    held = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    begun = {CONFIG, LOG, "state", *(f"state/{name}" for name in NOTED)}
+    return not held or (CONFIG in held and held <= begun)
 
 
 def encoding_of(folder: Path) -> Encoding:
     """Return how a run made inputs of its table."""
-    file = folder / "state" / "data.json"
+    return Encoding.of_plain(_content_of(folder / "state" / DATA)["encoding"])
+
+
+def _content_of(file: Path) -> dict[str, Any]:
+    """Return what is known of the data that a run was begun with."""
     try:
-        return Encoding.of_plain(json.loads(file.read_text())["encoding"])
+        content = json.loads(file.read_text())
+        Encoding.of_plain(content["encoding"])
+        return {"digest": str(content["digest"]), "encoding": content["encoding"]}
     except OSError:
+        folder = file.parent.parent
         raise RunError(f"{folder} is not a run of gpproj select: it has no {file.name}") from None
-    except (ValueError, KeyError, TypeError):
-        raise RunError(f"{file} is damaged") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RunError(f"{file} is damaged; make a new run") from None

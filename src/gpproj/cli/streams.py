@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gpproj import store
-from gpproj.io.tables import TableError
+from gpproj.data.encoding import TableError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,10 +14,12 @@ from gpproj.execute.parallel import (
 from gpproj.execute.progress import Progress, time_text
 from gpproj.execute.sharing import Rows, has_partners, partners, shared
 from gpproj.execute.stopping import check_stop
+from gpproj.execute.whole import WholeProgress
 
 __all__ = [
     "Progress",
     "Rows",
+    "WholeProgress",
     "call_gathered",
     "check_jobs",
     "check_stop",

@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
+    from gpproj.execute.whole import WholeProgress
+
 # Two live lines would overwrite each other, in whatever thread the second one is opened.
 _screen = Lock()
+
+whole: WholeProgress | None = None
+"""The display of work in stages that holds the screen: others show their steps in it."""
 
 
 class Progress:
@@ -20,7 +25,7 @@ class Progress:
 
     A terminal gets one live line, which is gone when the work ends. Anything else (a file, a pipe,
     a notebook) gets only what is announced. Inside another display, this package's or one of rich,
-    it stays silent.
+    it stays silent; inside a `WholeProgress` it shows its steps there.
 
     Parameters
     ----------
@@ -79,18 +84,30 @@ class Progress:
         error : float, optional
             The relative error that is left.
         """
-        if self._bar is None:
+        outer = whole if self._enabled and not self._holds_screen else None
+        if self._bar is None and outer is None:
             return
         news = f"step {done} of {self._steps}"
         if error is not None:
             news += f", error {error:.3f}"
         if best is not None:  # last, where a narrow terminal cuts
             news += f", best {best}"
+        if outer is not None:
+            outer.part(done / self._steps, news, self._resumed / self._steps)
+        if self._bar is None:
+            return
         left = ""
         if self._resumed < done < self._steps:
-            each = (monotonic() - self._started) / (done - self._resumed)
+            each = self._elapsed() / (done - self._resumed)
             left = f"{time_text(each * (self._steps - done))} left"
         self._bar.update(self._bar.task_ids[0], completed=done, news=news, left=left)
+
+    @property
+    def _first_news(self) -> str:
+        return f"step {self._resumed} of {self._steps}"
+
+    def _elapsed(self) -> float:
+        return monotonic() - self._started
 
     def _open(self) -> None:
         # A live display of rich stands in for standard error. Its console is not ours, so that rich
@@ -131,7 +148,7 @@ class Progress:
             self._title,
             total=self._steps,
             completed=self._resumed,
-            news=f"step {self._resumed} of {self._steps}",
+            news=self._first_news,
             left="",
         )
         return bar

@@ -28,7 +28,8 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 from numpy.typing import NDArray
 
-from gpproj.data import Columns, Scaling, TrainingSet
+from gpproj.data import Columns, Encoding, Scaling, TrainingSet
+from gpproj.data.encoding import Column
 from gpproj.data.transformations import BoxCox, Log, Logit, YeoJohnson
 from gpproj.inference import Conditioned, Inducing, Latent, Marginals, Problem, Sites
 from gpproj.io.plain import MAPPING, plain, restored
@@ -76,12 +77,14 @@ RECORDS: dict[str, type] = {
     for kind in (
         BoxCox,
         Chains,
+        Column,
         Columns,
         Computed,
         Conditioned,
         DenseCovariance,
         Divergences,
         Draws,
+        Encoding,
         Figures,
         GaussianProcessReference,
         GaussianProcessSubmodel,

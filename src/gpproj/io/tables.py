@@ -1,110 +1,22 @@
-"""Tables of users: from files to numeric inputs and a target, and new rows in the same way."""
+"""Tables of users: from frames to numeric inputs and a target, and new rows in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpproj.data import TargetKind
-from gpproj.data.frames import listed
+from gpproj.data.encoding import Encoding, Missing, TableError, column_of, numbers_of
+from gpproj.data.naming import unknown_column
+from gpproj.io.cells import dates_in
+from gpproj.io.remarks import check_columns, check_names, missing_cells, remarks_on
+from gpproj.io.targets import exposure_of, target_of
 from gpproj.linalg import Host
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Missing = Literal["error", "drop", "impute"]
-
-MOST_LEVELS = 30
-"""Of a categorical column: more are a sign of names or identifiers."""
-
-
-ENDINGS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".parquet": None}
-"""Of files that can be read, and what separates their cells."""
-
-
-class TableError(ValueError):
-    """A table that cannot be used, said in one line."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """How one column of a table becomes inputs."""
-
-    name: str
-    levels: tuple[str, ...] | None
-    """Levels of a categorical column; None for numbers."""
-    fill: float | str | None
-    """What stands in for missing cells; None if there may be none."""
-
-    def __post_init__(self) -> None:
-        """Take lists of levels, which JSON has."""
-        if self.levels is not None:
-            object.__setattr__(self, "levels", tuple(self.levels))
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Levels that have an input: of two, one says it all."""
-        levels = self.levels or ()
-        return levels[1:] if len(levels) == 2 else levels
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of its inputs."""
-        if self.levels is None:
-            return (self.name,)
-        return tuple(f"{self.name}={level}" for level in self.shown)
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How the columns of a table become inputs."""
-
-    columns: tuple[Column, ...]
-
-    @property
-    def groups(self) -> dict[str, list[str]]:
-        """Inputs that belong together: the levels of categorical columns."""
-        return {one.name: list(one.inputs) for one in self.columns if one.levels is not None}
-
-    def needed(self, inputs: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns that some inputs are made of."""
-        wanted = set(inputs)
-        return tuple(one.name for one in self.columns if wanted & set(one.inputs))
-
-    def inputs(self, table: pd.DataFrame, only: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return the inputs of a table, as numbers.
-
-        Parameters
-        ----------
-        table : DataFrame
-        only : iterable of str, optional
-            Columns that are needed; all when left out.
-        """
-        import pandas as pd
-
-        wanted = {one.name for one in self.columns} if only is None else set(only)
-        columns = [one for one in self.columns if one.name in wanted]
-        absent = [one.name for one in columns if one.name not in table]
-        if absent:
-            raise TableError(f"the table has no column {listed(absent)}")
-        found: dict[str, Host] = {}
-        for column in columns:
-            found |= _encoded(column, table[column.name])
-        return pd.DataFrame(found)
-
-    def plain(self) -> list[dict[str, Any]]:
-        """Return values that JSON can hold."""
-        return [asdict(column) for column in self.columns]
-
-    @staticmethod
-    def of_plain(values: Iterable[Mapping[str, Any]]) -> Encoding:
-        """Return the encoding that `plain` has written down."""
-        return Encoding(tuple(Column(**column) for column in values))
 
 
 class Prepared(NamedTuple):
@@ -120,53 +32,10 @@ class Prepared(NamedTuple):
     """Exposures of counts, where the table has them."""
     row_groups: list[str] | None = None
     """Labels of groups of rows that stay together, where a column has them."""
-
-
-def read_table(file: str | Path) -> pd.DataFrame:
-    """Read a CSV, TSV or Parquet file.
-
-    Parameters
-    ----------
-    file : path
-        The ending says what it is: `.csv`, `.tsv` or `.txt` (tabs), `.parquet`.
-    """
-    path = Path(file)
-    if not path.exists():
-        raise TableError(f"there is no file {path}")
-    if path.is_dir():
-        raise TableError(f"{path} is a folder, not a table")
-    if path.suffix.lower() not in ENDINGS:
-        raise TableError(f"{path} must end in {', '.join(ENDINGS)}")
-    try:
-        table = _read(path)
-    except TableError:
-        raise
-    except PermissionError:
-        raise TableError(f"{path} cannot be read: permission denied") from None
-    except ImportError:
-        raise TableError(f"{path}: Parquet needs `pip install pyarrow`") from None
-    except UnicodeDecodeError:
-        raise TableError(f"{path} is not text in UTF-8") from None
-    except Exception as error:  # every reader has errors of its own
-        said = " ".join(str(error).split())
-        raise TableError(f"{path} cannot be read as a table: {said}") from None
-    if not len(table):
-        raise TableError(f"{path} has no rows")
-    return table.rename(columns=str).reset_index(drop=True)
-
-
-def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    separator = ENDINGS[path.suffix.lower()]
-    if separator is None:
-        return pd.read_parquet(path)
-    # pandas would give a second column of the same name another one.
-    names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].dropna()
-    if names.duplicated().any():
-        raise TableError(f"{path} has more than one column {names[names.duplicated()].iloc[0]!r}")
-    # Without index_col=False a row with one cell too many shifts all of them.
-    return pd.read_csv(path, sep=separator, index_col=False)
+    times: Host | None = None
+    """What rows are ordered by, where a column says it."""
+    remarks: tuple[str, ...] = ()
+    """Sentences about columns that may not be meant as inputs, and rows that are left out."""
 
 
 def prepare(
@@ -178,6 +47,8 @@ def prepare(
     *,
     exposure: str | None = None,
     row_groups: str | None = None,
+    time: str | None = None,
+    decimal: str = ".",
 ) -> Prepared:
     """Return inputs and target of a table.
 
@@ -191,10 +62,11 @@ def prepare(
         Its column.
     ignore : iterable of str
         Columns to leave out.
-    missing : {"error", "drop", "impute"}
+    missing : {"error", "drop", "impute", "indicate"}
         What to do about missing cells: refuse them, leave out their rows, or put the median (of
-        numbers) or the most frequent level in their place. Rows without a target, or without an
-        exposure, are always left out unless they are refused.
+        numbers) or the most frequent level in their place, with an input that says so where it is
+        to be indicated. Rows without a target, or without an
+        exposure, a group or a time, are always left out unless they are refused.
     kind : TargetKind
         What the target is: numbers, labels of two classes (text, truth values or numbers), or
         counts.
@@ -202,165 +74,80 @@ def prepare(
         For counts: the column with what each rate is multiplied by. It is no input.
     row_groups : str, optional
         The column with the groups of rows that stay together. It is no input.
+    time : str, optional
+        The column with dates or numbers that order the rows. It is no input.
+    decimal : {".", ","}
+        What numbers in texts have before their fraction, for remarks.
     """
-    ignored, kind = tuple(ignore), TargetKind(kind)
-    columns = {"target": target, "exposure": exposure, "row_groups": row_groups}
+    columns = {"target": target, "exposure": exposure, "row_groups": row_groups, "time": time}
     special = {label: name for label, name in columns.items() if name is not None}
-    for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
-        if name not in table:
-            raise TableError(f"{label}: the table has no column {name!r}; it has {_some(table)}")
-    for label, name in special.items():
-        if name in ignored:
-            raise TableError(f"ignore: the {label} {name!r} cannot be left out")
-    for label, name in special.items():
-        first = next(one for one, other in special.items() if other == name)
-        if first != label:
-            raise TableError(f"{label}: column {name!r} is the {first}")
+    ignored, kind = tuple(ignore), TargetKind(kind)
+    _check_names(table, special, ignored)
     table = table.drop(columns=list(ignored))
+    if not len(table.columns.drop(list(special.values()))):
+        raise TableError(f"the table has no column beside the {' and the '.join(special)}")
     counts = table.isna().sum()
+    empty = [name for name in counts[counts == len(table)].index if name not in special.values()]
+    check_columns(table[empty], decimal)
     if missing == "error" and counts.any():
-        where = ", ".join(f"{name} ({count})" for name, count in counts[counts > 0].items())
-        rows = int(table.isna().any(axis=1).sum())
-        raise TableError(
-            f"{rows} of {len(table)} rows have missing cells: {where}; "
-            "drop these rows or impute the cells"
-        )
+        raise TableError(missing_cells(table, counts[counts > 0].items()))
     before = len(table)
     table = table.dropna(subset=None if missing == "drop" else list(special.values()))
     if len(table) < 2:
-        raise TableError(f"only {len(table)} rows are left without missing cells")
-    y = _labels(table[target]) if kind.has_classes else _target_numbers(table[target], kind)
+        left = "no row is" if not len(table) else "only 1 row is"
+        raise TableError(f"{left} left without missing cells; --missing impute fills cells")
+    y = target_of(table[target], kind)
     exposures = None if exposure is None else exposure_of(table, exposure)
     groups = None if row_groups is None else [str(cell) for cell in table[row_groups]]
-    table = table.reset_index(drop=True)
-    names = [name for name in table.columns if name not in special.values()]
-    if not names:
-        raise TableError(f"the table has no column beside the {' and the '.join(special)}")
-    encoding = Encoding(tuple(_column(table[name], missing) for name in names))
-    return Prepared(encoding.inputs(table), y, encoding, before - len(table), exposures, groups)
+    times = None if time is None else _times(table[time])
+    inputs = table.drop(columns=list(special.values())).reset_index(drop=True)
+    check_columns(inputs, decimal)
+    encoding = Encoding(tuple(column_of(inputs[name], missing) for name in inputs.columns))
+    check_names(encoding)
+    X = encoding.inputs(inputs)
+    dropped = before - len(table)
+    remarks = [*_rows_left_out(dropped, before, missing, special), *_filled(inputs)]
+    remarks += remarks_on(inputs, decimal)
+    return Prepared(X, y, encoding, dropped, exposures, groups, times, tuple(remarks))
 
 
-def exposure_of(table: pd.DataFrame, name: str) -> Host:
-    """Return the exposures of a table: positive numbers, one a row."""
-    if name not in table:
-        raise TableError(f"exposure: the table has no column {name!r}; it has {_some(table)}")
-    label = f"exposure: column {name!r}"
-    values = _only_numbers(table[name], label)
-    _refuse(table[name], ~(values > 0.0), f"{label} must be positive")
-    return values
+def _check_names(table: pd.DataFrame, special: dict[str, str], ignored: tuple[str, ...]) -> None:
+    """Refuse columns that are not there, or would have two parts to play."""
+    for label, name in (*special.items(), *(("ignore", one) for one in ignored)):
+        if name not in table:
+            raise TableError(unknown_column(label, name, table.columns))
+    for label, name in special.items():
+        if name in ignored:
+            raise TableError(f"ignore: the {label} {name!r} cannot be left out")
+        first = next(one for one, other in special.items() if other == name)
+        if first != label:
+            raise TableError(f"{label}: column {name!r} is the {first}")
 
 
-def _target_numbers(cells: pd.Series[Any], kind: TargetKind) -> Host:
-    """Return a target of real numbers or of counts."""
-    name = f"target: column {cells.name!r}"
-    values = _only_numbers(cells, name, "; two classes need --likelihood bernoulli")
-    if kind.takes_exposure:
-        odd = (values < 0.0) | (values != np.floor(values))
-        _refuse(cells, odd, f"{name} must be counts, whole numbers from 0 on")
-        if not values.any():
-            raise TableError(f"{name} must count something; every count is 0")
-    return values
-
-
-def _labels(cells: pd.Series[Any]) -> list[Any]:
-    """Return the labels of two classes, as Python's own text, truth values and numbers."""
-    name = f"target: column {cells.name!r}"
-    if cells.dtype.kind in "mM":
-        raise TableError(f"{name} holds dates, which are no classes")
-    # Whole numbers beside missing cells were read as fractions.
-    labels = [
-        int(cell) if isinstance(cell, float) and cell.is_integer() else cell
-        for cell in cells.tolist()
-    ]
-    seen = list(dict.fromkeys(labels))
-    if len(seen) != 2:
-        some = listed(seen[:5]) + (", ..." if len(seen) > 5 else "")
-        raise TableError(f"{name} must have two classes; saw {len(seen)}: {some}")
-    if isinstance(seen[0], str) != isinstance(seen[1], str):
-        raise TableError(f"{name} must have labels of one kind; saw {listed(seen)}")
-    return labels
-
-
-def _column(cells: pd.Series[Any], missing: Missing) -> Column:
-    """Decide how a column becomes inputs."""
-    name = str(cells.name)
-    if cells.isna().all():
-        raise TableError(f"column {name!r} is empty; ignore it")
-    if cells.dtype.kind in "mM":
-        raise TableError(f"column {name!r} holds dates; make numbers of them, or ignore it")
-    values = _numbers(cells)
-    if values is not None:
-        fill = float(np.nanmedian(values)) if missing == "impute" else None
-        return Column(name, None, fill)
-    text = cells.dropna().astype(str)
-    levels = tuple(sorted(text.unique()))
-    if len(levels) > MOST_LEVELS:
-        raise TableError(
-            f"column {name!r} has {len(levels)} different texts ({_odd_cell(cells)}): "
-            "ignore it, or make numbers of it"
-        )
-    fill_level = str(text.mode().iloc[0]) if missing == "impute" else None
-    return Column(name, levels, fill_level)
-
-
-def _encoded(column: Column, cells: pd.Series[Any]) -> dict[str, Host]:
-    """Return the inputs of a column."""
-    if column.fill is not None:
-        cells = cells.astype(object).where(cells.notna(), column.fill)
-    elif cells.isna().any():
-        raise TableError(f"column {column.name!r} has {int(cells.isna().sum())} missing cells")
-    if column.levels is None:
-        return {column.name: _only_numbers(cells, f"column {column.name!r}")}
-    text = cells.astype(str)
-    new = text[~text.isin(column.levels)]
-    if len(new):
-        raise TableError(
-            f"column {column.name!r} has {new.iloc[0]!r} in row {int(new.index[0]) + 1}, which the "
-            f"model has not seen; it knows {listed(column.levels)}"
-        )
-    return {
-        name: (text == level).to_numpy(dtype=np.float64)
-        for name, level in zip(column.inputs, column.shown, strict=True)
-    }
-
-
-def _numbers(cells: pd.Series[Any]) -> Host | None:
-    """Return a column as floats with NaN for missing cells; None if it is none of numbers."""
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return None
-    try:
-        values: Host = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        return None
-    if np.isinf(values).any():
-        raise TableError(f"column {cells.name!r} has infinite cells")
-    return values
-
-
-def _only_numbers(cells: pd.Series[Any], label: str, hint: str = "") -> Host:
-    """Return a column as floats, or refuse one that is not all numbers."""
-    values = _numbers(cells)
+def _times(cells: pd.Series[Any]) -> Host:
+    """Return what rows are ordered by: dates or numbers."""
+    dates = None if cells.dtype.kind in "biuf" else dates_in(cells)
+    values = numbers_of(cells) if dates is None else dates.astype("int64").to_numpy(dtype=float)
     if values is None:
-        raise TableError(f"{label} must be numbers, {_odd_cell(cells)}{hint}")
-    return values
+        raise TableError(
+            f"time: column {cells.name!r} must hold numbers or dates, best as 2026-01-31; saw "
+            f"{str(cells.iloc[0])!r} in row {int(cells.index[0]) + 1}"
+        )
+    return np.asarray(values, dtype=float)
 
 
-def _refuse(cells: pd.Series[Any], odd: NDArray[np.bool_], what: str) -> None:
-    """Name the first cell that is not as it must be, if there is one."""
-    if odd.any():
-        first = int(np.argmax(odd))
-        raise TableError(f"{what}; saw {cells.iloc[first]} in row {int(cells.index[first]) + 1}")
+def _rows_left_out(dropped: int, rows: int, missing: str, special: dict[str, str]) -> list[str]:
+    if not dropped:
+        return []
+    lack = "missing cells" if missing == "drop" else f"no {' or '.join(special)}"
+    have, are = ("has", "is") if dropped == 1 else ("have", "are")
+    return [f"{dropped} of {rows} rows {have} {lack} and {are} left out"]
 
 
-def _odd_cell(cells: pd.Series[Any]) -> str:
-    """Name the first cell that is no number."""
-    import pandas as pd
-
-    odd = cells[pd.to_numeric(cells.astype(object), errors="coerce").isna() & cells.notna()]
-    return f"saw {str(odd.iloc[0])!r} in row {int(odd.index[0]) + 1}" if len(odd) else "saw none"
-
-
-def _some(table: pd.DataFrame) -> str:
-    return listed(list(table.columns[:8])) + (", ..." if len(table.columns) > 8 else "")
+def _filled(inputs: pd.DataFrame) -> list[str]:
+    """Say which cells were given the median or the most frequent level."""
+    counts = inputs.isna().sum()
+    if not counts.any():
+        return []
+    where = ", ".join(f"{name} ({count})" for name, count in counts[counts > 0].items())
+    return [f"missing cells have the median or the most frequent level of their column: {where}"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet, new_inputs, training_set
+from gpproj.data import Missing, TrainingSet, new_inputs, training_set
 from gpproj.data.transformations import check_transform
 from gpproj.inference import NUGGET, Inducing, Method, Problem, Sparse, plan_of
 from gpproj.inference.selection import choose_points
@@ -30,6 +30,7 @@ def condition(
     standardize: bool = False,
     *,
     exposure: Any = None,
+    missing: Missing = "error",
     nugget: float = NUGGET,
     device: str | None = None,
     transform: str | None = None,
@@ -45,7 +46,7 @@ def condition(
         `X`, or of the standardised inputs with `standardize=True`.
     likelihood : gpproj.likelihoods object or str
         With its noise variance, if any, in squared units of `y`.
-    inference, standardize, exposure, nugget, device, transform
+    inference, standardize, exposure, missing, nugget, device, transform
         Described at `gpproj.fit`. The nugget is part of the prior of this reference and of all its
         submodels.
 
@@ -67,7 +68,7 @@ def condition(
         raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
     observation = named_likelihood(likelihood)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure, device, transform)
+    training = training_for(X, y, observation, standardize, exposure, device, missing, transform)
     method, sparse = plan_of(inference, observation, training.n)
     if sparse is not None and sparse.optimise:
         raise ValueError("inference: inducing points are optimised by gpproj.fit and gpproj.sample")
@@ -100,9 +101,10 @@ def training_for(
     standardize: bool,
     exposure: Any,
     device: str | None = None,
+    missing: Missing | None = None,
     transform: str | None = None,
 ) -> TrainingSet:
-    """Read data as a likelihood needs them."""
+    """Read data as a likelihood needs them; columns of text where `missing` is given."""
     check_transform(transform)
     if transform is not None and not isinstance(likelihood, Gaussian):
         raise ValueError(
@@ -117,6 +119,7 @@ def training_for(
         exposure=exposure,
         centre=likelihood.centre,
         device=device,
+        missing=missing,
         transform=transform,
     )
 
@@ -182,7 +185,8 @@ def reference_of(
 
 def check_nugget(nugget: float) -> None:
     """Refuse nuggets that are not small fractions."""
-    if not 0.0 <= nugget < 1.0:
+    number = isinstance(nugget, float | int | np.number) and not isinstance(nugget, bool)
+    if not number or not 0.0 <= nugget < 1.0:
         raise ValueError(
             f"nugget must be a fraction of the noise variance in [0, 1), got {nugget!r}"
         )
