@@ -269,6 +269,14 @@ def test_names_without_end_are_no_levels():
         make(frame, np.arange(40.0))
 
 
+def test_categories_may_be_many():
+    frame = pd.DataFrame({"state": [f"s{row % 40}" for row in range(80)], "age": range(80)})
+    for named in (frame.astype({"state": "category"}), pl.DataFrame(frame.to_dict("list"))):
+        if isinstance(named, pl.DataFrame):
+            named = named.with_columns(pl.col("state").cast(pl.Categorical))
+        assert len(make(named, np.arange(80.0)).feature_names) == 41
+
+
 def test_texts_that_are_all_numbers_stay_texts_and_decimals_are_numbers():
     frame = pd.DataFrame(
         {"zip": ["01", "02", "01", "02", "01"], "age": [Decimal(k) for k in "12345"]}

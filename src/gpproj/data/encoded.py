@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
 from gpproj.data.encoding import (
+    MOST_LEVELS,
     Encoding,
     Missing,
     TableError,
@@ -94,7 +95,10 @@ def encoded(X: Any, y: Any, exposure: Any, missing: Missing) -> Encoded | None:
                 checks.lengths(len(values), len(table), argument)
         table, y, exposure = table[kept], _rows(y, kept), _rows(exposure, kept)
     try:
-        columns = tuple(column_of(table[name], missing, 0) for name in table)
+        most = _most_levels(X)
+        columns = tuple(
+            column_of(table[name], missing, 0, most.get(name, MOST_LEVELS)) for name in table
+        )
         encoding = Encoding(columns, missing)
         inputs = encoding.inputs(table, first_row=0)
     except TableError as error:
@@ -202,7 +206,7 @@ def _cells_of(column: Any, name: str, argument: str) -> Any:
     cells = column.to_list()
     absent = np.asarray(pd.isna(pd.Series(cells, dtype=object)), dtype=bool)
     present = [cell for cell, one in zip(cells, absent, strict=True) if not one]
-    is_categorical = str(dtype).startswith(("category", "Categorical", "Enum"))
+    is_categorical = _is_categorical(dtype)
     if not is_categorical and all(_is_number(cell) for cell in present):
         filled = (np.nan if one else cell for cell, one in zip(cells, absent, strict=True))
         return np.array([float(cell) for cell in filled])
@@ -210,6 +214,17 @@ def _cells_of(column: Any, name: str, argument: str) -> Any:
         _check_text(cells, absent, label)
     text = [None if one else str(cell) for cell, one in zip(cells, absent, strict=True)]
     return pd.Categorical(text)
+
+
+def _is_categorical(dtype: Any) -> bool:
+    return str(dtype).startswith(("category", "Categorical", "Enum"))
+
+
+def _most_levels(X: Any) -> dict[str, None]:
+    """Return the columns that may have any number of levels, since their type says so."""
+    if not is_frame(X):
+        return {}
+    return {str(label): None for label in X.columns if _is_categorical(X[label].dtype)}
 
 
 def _is_number(cell: Any) -> bool:
