@@ -284,7 +284,9 @@ def make_frame(library=pd, holes=False, n=40):
     return library.DataFrame(cells), y
 
 
-@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+@pytest.mark.parametrize(
+    "library", [pd, pytest.param(pl, marks=pytest.mark.slow)], ids=["pandas", "polars"]
+)
 def test_frames_with_text_and_missing_cells(library):
     X, y = make_frame(library, holes=True)
     settings = {"kernel": SquaredExponential(1.0, 2.0), "prior": "weak"}
