@@ -172,7 +172,7 @@ def test_bad_arguments_are_named(data, sub):
     with pytest.raises(ValueError, match="inputs must be among 'c', 'a'; saw 'b'"):
         gpproj.effects(sub, X, ["a", "b"])
     with pytest.raises(TypeError, match="inputs must be a list of names"):
-        gpproj.effects(sub, X, "a")
+        gpproj.effects(sub, X, 1)
     with pytest.raises(ValueError, match="points must be a whole number of at least 2, got 1"):
         gpproj.effects(sub, X, points=1)
 
@@ -270,11 +270,11 @@ def test_levels_of_a_column_move_together(coded):
     X, ref = coded
     table = gpproj.effects(ref, X, points=3, groups=GROUPS)
     assert table["input"].tolist() == ["colour"] * 3 + ["sex"] * 2 + ["size"] * 3
-    assert table["x"].tolist()[:5] == ["blue", "green", "red", "m", "not m"]
+    assert table["x"].tolist()[:5] == ["blue", "green", "red", "not m", "m"]
     for level, mean in zip(("blue", "green", "red"), table["mean"], strict=False):
         all_of_it = {f"colour={one}": float(one == level) for one in ("blue", "green", "red")}
         assert mean == pytest.approx(ref.predict(X.assign(**all_of_it)).mean.mean())
-    assert table["mean"][3] - table["mean"][4] == pytest.approx(1.0, abs=0.2)
+    assert table["mean"][4] - table["mean"][3] == pytest.approx(1.0, abs=0.2)
 
 
 def test_columns_can_be_named_and_groups_of_other_inputs_are_no_columns(coded):
@@ -358,3 +358,26 @@ def test_lines_of_a_joint_effect_are_the_levels_of_a_column(coded):
     assert table["at"].unique().tolist() == ["blue", "green", "red"]
     with pytest.raises(ValueError, match="pair must be two inputs"):
         joint_effect(ref, X, ("size",))
+
+
+def test_columns_of_a_frame_with_text_are_known_without_groups():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "colour": rng.choice(["blue", "green", "red"], 40),
+            "sex": rng.choice(["f", "m"], 40),
+            "age": np.where(np.arange(40) % 5, rng.standard_normal(40).round(1), np.nan),
+        }
+    )
+    y = (X["colour"] == "red") + 2.0 * (X["sex"] == "m") + X["age"].fillna(3.0)
+    ref = gpproj.fit(X, y, missing="indicate", draws=1)
+    table = gpproj.effects(ref, X, points=3)
+    assert list(dict.fromkeys(table["input"])) == ["colour", "sex", "age"]
+    assert table.loc[table["input"] == "sex", "x"].tolist() == ["f", "m"]
+    assert gpproj.effects(ref, X, "age", points=3)["input"].tolist() == ["age"] * 3
+    means = table[table["input"] == "sex"].set_index("x")["mean"]
+    assert means["m"] == pytest.approx(ref.predict(X.assign(sex="m")).mean.mean())
+    known = X.assign(age=0.5)  # which is not missing then
+    one = gpproj.effects(ref, known, ["age"])
+    assert one["mean"].item() == pytest.approx(ref.predict(known).mean.mean())
+    assert len(gpproj.interactions(ref, X.iloc[:6])) == 3

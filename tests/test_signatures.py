@@ -17,6 +17,7 @@ FUNCTIONS = {
 
 ORDER = (
     "exposure",
+    "missing",
     "prior",
     "inference",
     "standardize",

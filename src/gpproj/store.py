@@ -43,6 +43,19 @@ class Stored(NamedTuple):
     """Arrays by name, with the dtype, shape and memory order they had."""
 
 
+def named_path(argument: str, value: Any) -> Path:
+    """Return a path that a user gives, or say which argument is none.
+
+    Examples
+    --------
+    >>> named_path("checkpoint", "search.npz").name
+    'search.npz'
+    """
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+        raise TypeError(f"{argument} must be a path, got {value!r}")
+    return Path(value)
+
+
 def write(
     file: Path, kind: str, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:

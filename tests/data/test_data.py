@@ -229,7 +229,7 @@ def test_positions(inputs, expected):
         ([-1], ValueError, "positions from 0 to 2; saw the position -1"),
         ([0, 1, 0], ValueError, "not repeat; saw 'rooms' more than once"),
         (["tax", 1], ValueError, "not repeat; saw 'tax' more than once"),
-        ("tax", TypeError, "inputs must be a list of names or positions; saw 'tax'"),
+        ("roms", ValueError, "among 'rooms', 'tax', 'age'; saw the name 'roms'"),
         (1, TypeError, "inputs must be a list of names or positions; saw 1"),
         ([1.0], TypeError, r"inputs must be names or positions; saw 1\.0"),
         ([None], TypeError, "inputs must be names or positions; saw None"),

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpproj.io.tables import Encoding, TableError, prepare, read_table
+from gpproj.data.encoding import Encoding, TableError
+from gpproj.io.tables import prepare, read_table
 
 
 @pytest.fixture

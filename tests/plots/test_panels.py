@@ -105,7 +105,7 @@ def test_pairs_are_those_of_the_table_with_a_line_for_each_value(data, ref, sub)
     for place, (_, own) in enumerate(table.groupby("at", sort=False)):
         (line,) = (one for one in ax.lines if one.get_gid() == f"at-{place}")
         np.testing.assert_allclose(line.get_ydata(), own["mean"])
-    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["m", "not m"]
+    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["not m", "m"]
     title, said = said_by(ax)
     assert title == "size, at values of sex"
     assert said.startswith(f"{100 * first['share']:.0f} % of the variance of the predictions")

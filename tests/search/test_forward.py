@@ -265,6 +265,41 @@ def test_a_checkpoint_is_gone_on_from(ref, path, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["search.npz"]
 
 
+def test_a_search_that_is_resumed_stops_where_it_is_asked_to(ref, path, tmp_path):
+    file = tmp_path / "search.npz"
+    gpproj.forward_search(ref, 4, checkpoint=file, progress=False)
+    for most in (2, 0):
+        fewer = gpproj.forward_search(ref, most, checkpoint=file, progress=False)
+        assert fewer.order == path.order[:most]
+        np.testing.assert_array_equal(fewer.errors, path.errors[: most + 1])
+        assert len(fewer.better) == most + 1
+        assert set(fewer.candidates["step"]) == set(range(1, most + 1))
+        assert fewer.recipe.keywords["max_inputs"] == most
+    limit = float(path.relative_errors[1])
+    fresh = gpproj.forward_search(ref, 4, stop_below=limit + 1e-6, progress=False)
+    stopped = gpproj.forward_search(
+        ref, 4, stop_below=limit + 1e-6, checkpoint=file, progress=False
+    )
+    assert stopped.order == fresh.order == path.order[:1]
+    longer = gpproj.forward_search(ref, 1, extend=stopped, progress=False)
+    assert longer.order == stopped.order
+    same(gpproj.forward_search(ref, checkpoint=file, progress=False), path)
+
+
+def test_a_checkpoint_is_a_path(ref):
+    with pytest.raises(TypeError, match="checkpoint must be a path, got 123"):
+        gpproj.forward_search(ref, 1, checkpoint=123)
+    with pytest.raises(TypeError, match="checkpoint must be a path, got 123"):
+        gpproj.validate(ref, checkpoint=123)
+
+
+def test_a_single_name_is_one_name(ref):
+    path = gpproj.forward_search(ref, 0, always="b", progress=False)
+    assert path[0].inputs == ("b",)
+    with pytest.raises(ValueError, match="saw the name 'ab'"):
+        gpproj.forward_search(ref, 0, always="ab", progress=False)
+
+
 def test_a_checkpoint_of_another_search_is_refused(ref, tmp_path):
     file = tmp_path / "search.npz"
     gpproj.forward_search(ref, 1, checkpoint=file, progress=False)

@@ -160,6 +160,34 @@ def test_kfold_of_single_rows_is_leave_one_out_with_the_search_inside(data, ref,
 # Other folds
 
 
+def test_labels_of_groups_need_no_splitter(ref):
+    labels = np.repeat(list("abcde"), N // 5)
+    for train, test in (one[1:] for one in folds_of(ref, 3, labels, 0)):
+        assert not set(labels[train]) & set(labels[test])
+
+
+@pytest.mark.parametrize("folds", [KFold(3, shuffle=True, random_state=0), TimeSeriesSplit(3)])
+def test_folds_that_part_groups_are_refused(ref, folds):
+    labels = np.repeat(list("abcde"), N // 5)
+    with pytest.raises(
+        ValueError, match=r"in fold \d rows \d+ and \d+ are of one group.*GroupKFold"
+    ):
+        folds_of(ref, folds, labels, None)
+    with pytest.raises(ValueError, match="folds must keep groups of rows together"):
+        folds_of(ref.with_row_groups(labels), folds, None, None)
+
+
+def test_leaving_out_single_rows_knows_no_groups(ref, null):
+    labels = np.arange(N) // 2
+    many = replace(ref, draws=Draws.equal(np.repeat(ref.draws.parameters, 30, axis=0)))
+    assert many.usual_validation == "loo"
+    path = gpproj.forward_search(many, 0, progress=False)
+    with pytest.raises(ValueError, match='row_groups: method="loo" leaves out single rows'):
+        gpproj.validate(many, path, "loo", row_groups=labels, progress=False)
+    with pytest.raises(ValueError, match="fold 0 rows"):  # by folds, unless told otherwise
+        gpproj.validate(many, path, folds=KFold(2, shuffle=True), row_groups=labels)
+
+
 def test_groups_of_rows_stay_together(ref, null):
     labels = np.repeat(np.arange(6), 5)
     scores = gpproj.validate(

@@ -14,9 +14,10 @@ from typing import Any
 import gpproj
 from gpproj import store
 from gpproj.cli.settings import RunError, Settings, read_config
+from gpproj.data.encoding import Encoding
 from gpproj.execute import Progress
 from gpproj.inference import plan_of
-from gpproj.io.tables import Encoding, Prepared
+from gpproj.io.tables import Prepared
 from gpproj.likelihoods.names import NAMES
 from gpproj.linalg import on_device
 

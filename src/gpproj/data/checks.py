@@ -74,8 +74,8 @@ def same_order(X: Any, y: Any, argument: str) -> None:
         )
 
 
-def finite(values: Array, argument: str, names: Sequence[str] = ()) -> None:
-    """No NaN, no infinity; `names` are the columns of a table."""
+def finite(values: Array, argument: str, names: Sequence[str] = (), advice: str = "") -> None:
+    """No NaN, no infinity; `names` are the columns of a table, `advice` is about NaN."""
     xp = namespace(values)
     count, first = _counted(~xp.isfinite(values))
     if count == 0:
@@ -85,6 +85,7 @@ def finite(values: Array, argument: str, names: Sequence[str] = ()) -> None:
     place = f"row {row}" if column is None else f"row {row}, column {names[column]!r}"
     raise ValueError(
         f"{argument} must be finite; saw {count} NaN or infinite cells, the first {seen} in {place}"
+        f"{advice if np.isnan(seen) else ''}"
     )
 
 

@@ -82,6 +82,23 @@ def read_columns(frame: Any, names: Sequence[str], argument: str) -> Host:
     ndarray (n, len(names))
         Missing cells are NaN.
     """
+    columns = chosen_columns(frame, names, argument)
+    wrong = {name: column.dtype for name, column in columns.items() if not is_numeric(column.dtype)}
+    if wrong:
+        # Types that spell out their categories can be very long.
+        seen = listed(wrong, show=lambda name: f"{name!r} ({str(wrong[name])[:40]})")
+        raise TypeError(
+            f"{argument} has {len(wrong)} columns that are not real numbers: {seen}; "
+            "encode or drop them"
+        )
+    values = np.empty((frame.shape[0], len(names)))
+    for position, column in enumerate(columns.values()):
+        values[:, position] = column_values(column)
+    return values
+
+
+def chosen_columns(frame: Any, names: Sequence[str], argument: str) -> dict[str, Any]:
+    """Named columns of a frame as it holds them, or an error that says which ones it lacks."""
     present = column_names(frame)
     counts = Counter(present)
     if missing := [name for name in names if name not in counts]:
@@ -92,19 +109,7 @@ def read_columns(frame: Any, names: Sequence[str], argument: str) -> Host:
     if repeated := [name for name in dict.fromkeys(names) if counts[name] > 1]:
         raise ValueError(f"{argument} has duplicated column names: {listed(repeated)}")
     labels = dict(zip(present, frame.columns, strict=True))
-    columns = {name: frame[labels[name]] for name in names}
-    wrong = {name: column.dtype for name, column in columns.items() if not _numeric(column.dtype)}
-    if wrong:
-        # Types that spell out their categories can be very long.
-        seen = listed(wrong, show=lambda name: f"{name!r} ({str(wrong[name])[:40]})")
-        raise TypeError(
-            f"{argument} has {len(wrong)} columns that are not real numbers: {seen}; "
-            "encode or drop them"
-        )
-    values = np.empty((frame.shape[0], len(names)))
-    for position, column in enumerate(columns.values()):
-        values[:, position] = _column_values(column)
-    return values
+    return {name: frame[labels[name]] for name in names}
 
 
 def read_array(data: Any, argument: str) -> Array:
@@ -128,9 +133,9 @@ def read_array(data: Any, argument: str) -> Array:
             f"for example with {argument}.toarray()"
         )
     if is_series(data):
-        if not _numeric(data.dtype):
+        if not is_numeric(data.dtype):
             raise TypeError(f"{argument} must hold real numbers; saw a column of {data.dtype}")
-        return _column_values(data)
+        return column_values(data)
     if is_foreign(data):
         return _read_foreign(data, argument)
     return _read_host(data, argument)
@@ -157,7 +162,8 @@ def move(values: Array, beside: Array, argument: str, home: str) -> Array:
     return like(values, beside)
 
 
-def _numeric(dtype: Any) -> bool:
+def is_numeric(dtype: Any) -> bool:
+    """Whether a type of columns, of pandas or polars, is one of real numbers or truth values."""
     # pandas and NumPy types have a kind; polars types answer for themselves.
     kind = getattr(dtype, "kind", None)
     if kind is not None:
@@ -165,7 +171,8 @@ def _numeric(dtype: Any) -> bool:
     return str(dtype) == "Boolean" or bool(dtype.is_numeric())
 
 
-def _column_values(column: Any) -> Host:
+def column_values(column: Any) -> Host:
+    """Cells of a column of numbers, `(n,)`; missing ones are NaN."""
     if hasattr(column.dtype, "kind") and not isinstance(column.dtype, np.dtype):
         # A type of pandas' own, which has its own mark for what is missing.
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from gpproj.data.repeats import Repeats
 
 
-def read_row_groups(labels: Any, rows: int) -> NDArray[np.intp]:
+def read_row_groups(
+    labels: Any, rows: int, kept: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
     """Return the number of each row's group, in the order in which groups appear.
 
     Parameters
@@ -19,6 +21,8 @@ def read_row_groups(labels: Any, rows: int) -> NDArray[np.intp]:
         Any labels: equal ones are of one group.
     rows : int
         How many there must be.
+    kept : bool array (rows given,), optional
+        Which rows were not left out: labels of all rows that were given are taken too.
 
     Examples
     --------
@@ -34,6 +38,8 @@ def read_row_groups(labels: Any, rows: int) -> NDArray[np.intp]:
         column = column[:, 0]
     if column.ndim != 1:
         raise ValueError(f"row_groups must be one column of labels; saw the shape {column.shape}")
+    if kept is not None and column.shape[0] == kept.size:
+        column = column[kept]
     if column.shape[0] != rows:
         raise ValueError(f"row_groups must be {rows} labels, one a row; saw {column.shape[0]}")
     codes, found = pd.factorize(column)

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
+from gpproj.data.columns import Columns
+from gpproj.data.encoded import encoded_rows
 from gpproj.data.frames import listed
 from gpproj.data.scaling import indices, taken
 from gpproj.data.targets import read_exposure, read_target
-from gpproj.data.training import Columns, TrainingSet
+from gpproj.data.training import TrainingSet
 from gpproj.linalg import Array, namespace, to_host
 
 
@@ -79,10 +81,11 @@ def new_inputs(training: Columns, X: Any, inputs: Iterable[str | int] | None = N
         The data whose names, library and scaling the rows follow.
     X : frame, array or nested lists (m, d)
         Frames are read by column name, in any order and among other columns, if the training
-        data had names. Everything else is read by position; with `inputs`, it may have just
-        those columns, in that order.
+        data had names, or if theirs are x0, x1, ... Everything else is read by position; with
+        `inputs`, it may have just those columns, in that order. Columns of text are read by name
+        and need be no others than those of `inputs`; they may be inputs already.
     inputs : iterable of str or int, optional
-        The columns wanted, in this order; all d when not given.
+        The inputs wanted, in this order; all d when not given.
 
     Returns
     -------
@@ -95,25 +98,36 @@ def new_inputs(training: Columns, X: Any, inputs: Iterable[str | int] | None = N
     >>> new_inputs(training, [[3.0, 3.0]], inputs=["x1"])
     array([[0.]])
     """
-    wanted = tuple(range(training.d)) if inputs is None else training.positions(inputs)
+    wanted = tuple(range(training.d)) if inputs is None else training.exact(inputs)
     names = tuple(training.feature_names[position] for position in wanted)
-    if training.named and frames.is_frame(X):
-        values = frames.read_columns(X, names, "X")
-        checks.table(values, "X")
-    else:
-        values = frames.read(X, "X")
-        checks.table(values, "X")
-        columns = values.shape[1]
-        if columns == training.d:
-            chosen = indices(wanted, like=values)
-            values = namespace(values).take(values, chosen, axis=1)
-        elif columns != len(wanted):
-            allowed = f"{training.d}" if inputs is None else f"{training.d} or {len(wanted)}"
-            raise ValueError(
-                f"X must have {allowed} columns ({listed(training.feature_names)}); saw {columns}"
-            )
+    values: Array = None
+    if training.encoding is not None:
+        values = encoded_rows(training.encoding, X, names, training.named)
+    if values is None:
+        values = _read_rows(training, X, names, wanted, every=inputs is None)
     checks.finite(values, "X", names)
     return training.scaling.inputs(_beside(training, values, "X"), wanted)
+
+
+def _read_rows(
+    training: Columns, X: Any, names: tuple[str, ...], wanted: tuple[int, ...], every: bool
+) -> Array:
+    """Read inputs that are numbers, by name where there are names."""
+    if frames.is_frame(X) and (training.named or set(names) <= set(frames.column_names(X))):
+        values: Array = frames.read_columns(X, names, "X")
+        checks.table(values, "X")
+        return values
+    values = frames.read(X, "X")
+    checks.table(values, "X")
+    columns = values.shape[1]
+    if columns == training.d:
+        return namespace(values).take(values, indices(wanted, like=values), axis=1)
+    if columns != len(wanted):
+        allowed = f"{training.d}" if every else f"{training.d} or {len(wanted)}"
+        raise ValueError(
+            f"X must have {allowed} columns ({listed(training.feature_names)}); saw {columns}"
+        )
+    return values
 
 
 def new_target(columns: Columns, y: Any, rows: int) -> Array:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
@@ -13,6 +12,9 @@ from array_api_compat import device as device_of
 from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
+from gpproj.data.columns import Columns
+from gpproj.data.encoded import WAYS, encoded
+from gpproj.data.encoding import Missing
 from gpproj.data.frames import listed
 from gpproj.data.scaling import Scaling, moments, taken
 from gpproj.data.target_kinds import TargetKind
@@ -21,80 +23,6 @@ from gpproj.linalg import Array, Host, like, namespace, on_device, to_host
 
 Centre: TypeAlias = Callable[[Host, Host], float]
 """From targets and log exposures, `(n,)` each, to the constant that fits them best."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Columns:
-    """The inputs and the target of a model: names, scaling and kind, without the data."""
-
-    feature_names: tuple[str, ...]
-    named: bool
-    """Whether the user gave the names; otherwise they are x0, x1, ..."""
-    varying: tuple[bool, ...]
-    """False for inputs that are constant in the training data."""
-    scaling: Scaling
-    kind: TargetKind = TargetKind.REAL
-    """What the target is: real numbers, two classes as 0 and 1, or counts."""
-    classes: tuple[Any, ...] | None = None
-    """Labels of the two classes in sorted order; the second is the one predicted."""
-
-    def __post_init__(self) -> None:
-        """Take the word of a kind for the kind."""
-        object.__setattr__(self, "kind", known_kind(self.kind))
-
-    @property
-    def d(self) -> int:
-        """Number of inputs."""
-        return len(self.feature_names)
-
-    def response(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Predicted mean and variance of the target in the user's units."""
-        if not self.kind.is_scaled:  # probabilities, or counts
-            return mean, variance
-        return self.scaling.restore_mean(mean), self.scaling.restore_variance(variance)
-
-    def positions(self, inputs: Iterable[str | int]) -> tuple[int, ...]:
-        """Positions of inputs given by name or by position; an empty list is no inputs.
-
-        Parameters
-        ----------
-        inputs : iterable of str or int
-            A string is always a name and an integer always a position, also where columns are
-            called "0", "1", ...
-
-        Examples
-        --------
-        >>> training = training_set([[1, 5], [2, 7], [4, 6]], [1, 2, 3], standardize=True)
-        >>> training.positions(["x1", 0])
-        (1, 0)
-        """
-        if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
-            raise TypeError(f"inputs must be a list of names or positions; saw {inputs!r}")
-        found = tuple(self._position(item) for item in inputs)
-        repeated = [self.feature_names[i] for i in dict.fromkeys(found) if found.count(i) > 1]
-        if repeated:
-            raise ValueError(f"inputs must not repeat; saw {listed(repeated)} more than once")
-        return found
-
-    def _position(self, item: str | int) -> int:
-        if isinstance(item, str):
-            if item not in self.feature_names:
-                raise ValueError(
-                    f"inputs must be among {listed(self.feature_names)}; saw the name {item!r}"
-                )
-            return self.feature_names.index(item)
-        # A mask is a likely mistake, and True would pass as position 1.
-        if type(item).__name__ in ("bool", "bool_"):
-            raise TypeError("inputs must be names or positions; saw a boolean mask")
-        try:
-            position = operator.index(item)
-        except TypeError:
-            raise TypeError(f"inputs must be names or positions; saw {item!r}") from None
-        if not 0 <= position < self.d:
-            raise ValueError(
-                f"inputs must be positions from 0 to {self.d - 1}; saw the position {position}"
-            )
-        return position
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,6 +37,8 @@ class TrainingSet(Columns):
     """(n,): what is added to the latent function, log exposure plus centre; None for real y."""
     row_groups: NDArray[np.intp] | None = None
     """(n,): numbers of the groups of rows that leave together; None if every row is its own."""
+    kept: NDArray[np.bool_] | None = None
+    """(rows given,): which rows were not left out for missing cells; None if none was."""
 
     @property
     def n(self) -> int:
@@ -123,6 +53,7 @@ class TrainingSet(Columns):
             y=taken(self.y, rows),
             offset=taken(self.offset, rows),
             row_groups=None if self.row_groups is None else self.row_groups[rows],
+            kept=None,
         )
 
     def to(self, device: str) -> TrainingSet:
@@ -156,6 +87,7 @@ def training_set(
     exposure: Any = None,
     centre: Centre | None = None,
     device: str | None = None,
+    missing: Missing | None = None,
 ) -> TrainingSet:
     """Check, name and, if wanted, standardise training data.
 
@@ -182,6 +114,9 @@ def training_set(
         contain it; zero when not given.
     device : str, optional
         Device of torch, to which the data are moved; they stay where they are when not given.
+    missing : {"error", "drop", "impute", "indicate"}, optional
+        What to do about missing cells. Columns of text become inputs then; both are refused when
+        it is not given.
 
     Returns
     -------
@@ -200,18 +135,28 @@ def training_set(
     (array([1., 0.]), ('no', 'yes'))
     """
     kind = known_kind(kind)
-    values = frames.read(X, "X")
-    checks.table(values, "X")
+    if not isinstance(standardize, bool | np.bool_):
+        raise TypeError(f"standardize must be True or False, got {standardize!r}")
+    own, given_y, given_exposure = None, y, exposure
+    if missing is not None:
+        own = encoded(X, y, exposure, missing)
+    if own is not None:
+        values, names, named = own.X, own.names, frames.is_frame(X)
+        y, exposure = own.y, own.exposure
+    else:
+        values = frames.read(X, "X")
+        checks.table(values, "X")
+        names, named = _names(X, values.shape[1], feature_names)
     checks.training_size(values)
-    names, named = _names(X, values.shape[1], feature_names)
-    checks.finite(values, "X", names)
+    checks.finite(values, "X", names, "" if missing is None else f"; {WAYS}")
     if device is not None:
         values = on_device(values, device)
     rows = int(values.shape[0])
     read = read_target(y, kind, rows)
     target = frames.move(read.values, beside=values, argument="y", home="X")
-    checks.same_order(X, y, "y")
-    log_exposure = _log_exposure(X, values, exposure, kind)
+    checks.same_order(X, given_y, "y")
+    checks.same_order(X, given_exposure, "exposure")
+    log_exposure = _log_exposure(values, exposure, kind)
     seen_inputs, seen_target = moments(values), moments(target)
     if kind.is_scaled:
         checks.varying_target(seen_target)
@@ -238,15 +183,16 @@ def training_set(
         scaling=scaling,
         kind=kind,
         classes=read.classes,
+        encoding=None if own is None else own.encoding,
+        kept=None if own is None else own.kept,
     )
 
 
-def _log_exposure(X: Any, values: Array, exposure: Any, kind: TargetKind) -> Host:
+def _log_exposure(values: Array, exposure: Any, kind: TargetKind) -> Host:
     rows = int(values.shape[0])
     read = read_exposure(exposure, kind, rows)
     if read is None:
         return np.zeros(rows)
-    checks.same_order(X, exposure, "exposure")
     return np.log(to_host(frames.move(read, beside=values, argument="exposure", home="X")))
 
 

@@ -1,42 +1,43 @@
-"""Categorical columns: which inputs are the levels of one, and how all of them move together."""
+"""Columns that are several inputs: the levels of a category, and whether a cell is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gpproj.data import Columns
 from gpproj.linalg import Array, like, namespace
 
-Inputs: TypeAlias = Iterable[str | int]
+Inputs: TypeAlias = Iterable[str | int] | str
 
 
 class Factor(NamedTuple):
-    """A categorical column, and the inputs of its levels."""
+    """A column of a table that is several inputs, or one of another name."""
 
     name: str
     inputs: tuple[str, ...]
-    """One for each level, `column=level`; of two levels, one says it all."""
+    """One for each level, `column=level`; of two levels, one says it all. An input that says
+    whether the cell was missing may follow them, or the number itself."""
+    levels: tuple[str, ...]
+    """Levels; none of a column of numbers."""
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """Levels in words: those that have an input, and where there is but one what else is."""
-        own = tuple(one.removeprefix(f"{self.name}=") for one in self.inputs)
-        return (*own, f"not {own[0]}") if len(own) == 1 else own
-
-    def coded(self, level: str) -> tuple[float, ...]:
-        """Return the values of the inputs at a level, as the table had them."""
-        return tuple(float(one == f"{self.name}={level}") for one in self.inputs)
+    def coded(self, value: Any) -> tuple[float, ...]:
+        """Return the values of the inputs at a level, or at a number, that is not missing."""
+        if not self.levels:
+            return (float(value), *([0.0] * (len(self.inputs) - 1)))
+        return tuple(float(one == f"{self.name}={value}") for one in self.inputs)
 
 
 def factors_of(columns: Columns, groups: Mapping[str, Inputs] | None) -> tuple[Factor, ...]:
-    """Return the categorical columns among groups of inputs.
+    """Return the columns that are several inputs.
 
     Parameters
     ----------
     columns : Columns
+        Whose encoding knows them, if the model was given a table with text.
     groups : mapping of str to inputs, or None
-        Groups of a search. One whose inputs are named `group=level` is a column; others are not.
+        Groups of a search. One whose inputs are named `group=level` is a column, too; others are
+        not.
 
     Examples
     --------
@@ -44,14 +45,19 @@ def factors_of(columns: Columns, groups: Mapping[str, Inputs] | None) -> tuple[F
     >>> training = training_set([[0, 1, 3], [1, 0, 4]], [1, 2], standardize=False,
     ...                         feature_names=["sex=f", "sex=m", "age"])
     >>> factors_of(training, {"sex": [0, 1], "other": ["age"]})
-    (Factor(name='sex', inputs=('sex=f', 'sex=m')),)
+    (Factor(name='sex', inputs=('sex=f', 'sex=m'), levels=('f', 'm')),)
     """
-    found = []
+    found = {}
+    for one in columns.encoding.columns if columns.encoding is not None else ():
+        if one.levels is not None or one.indicated:
+            found[one.name] = Factor(one.name, one.inputs, one.levels or ())
     for group, inputs in (groups or {}).items():
-        names = tuple(columns.feature_names[one] for one in columns.positions(inputs))
-        if names and all(name.startswith(f"{group}=") for name in names):
-            found.append(Factor(group, names))
-    return tuple(found)
+        names = tuple(columns.feature_names[place] for place in columns.positions(inputs))
+        if group not in found and names and all(one.startswith(f"{group}=") for one in names):
+            own = [one.removeprefix(f"{group}=") for one in names]
+            levels = own if len(own) > 1 else [f"not {own[0]}", own[0]]
+            found[group] = Factor(group, names, tuple(levels))
+    return tuple(found.values())
 
 
 def within(factors: Iterable[Factor], names: Sequence[str]) -> dict[str, Factor]:

@@ -171,13 +171,13 @@ def _opened(
 
 def _distinct(one: Movable, rows: Array) -> int:
     """Return the number of values; a categorical column has fewer than any number."""
-    return 0 if one.factor is not None else len(np.unique(to_host(rows[:, one.places[0]])))
+    return 0 if one.levels else len(np.unique(to_host(rows[:, one.places[0]])))
 
 
 def _stops(one: Movable, rows: Array) -> list[Any]:
     """Return the few values at which an input is taken."""
-    if one.factor is not None:
-        return list(one.factor.levels)
+    if one.levels:
+        return list(one.levels)
     own = one.centre[0] + one.unit[0] * to_host(rows[:, one.places[0]])
     distinct = np.unique(own)
     if len(distinct) <= MOST_LINES:

@@ -128,6 +128,11 @@ class Movable(NamedTuple):
     unit: Host
     factor: Factor | None
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Levels of a categorical column; none of numbers."""
+        return () if self.factor is None else self.factor.levels
+
     def path(self, rows: Array, points: int) -> Path:
         """Return the moves through all of its values.
 
@@ -138,14 +143,13 @@ class Movable(NamedTuple):
         points : int
             At most so many values of a number.
         """
-        if self.factor is not None:
-            return self.through(list(self.factor.levels))
+        if self.levels:
+            return self.through(list(self.levels))
         own = to_host(rows[:, self.places[0]])
         grid = np.unique(own)
         if len(grid) > FEW:
             grid = np.linspace(grid[0], grid[-1], points)
-        moves = [Move(self.places, (float(value),)) for value in grid]
-        return Path(self.name, moves, (self.centre[0] + self.unit[0] * grid).tolist())
+        return self.through((self.centre[0] + self.unit[0] * grid).tolist())
 
     def through(self, values: list[Any]) -> Path:
         """Return the moves through some values: numbers in the user's units, or levels."""
@@ -173,18 +177,29 @@ def movables(
     by_name = {one.name: one for one in whole.values()}
     if inputs is None:
         asked = list(names)
-    elif isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
-        asked = [columns.feature_names[one] for one in columns.positions(inputs)]  # which refuses
     else:
-        given = list(inputs)
-        plain = iter(columns.positions([one for one in given if one not in by_name]))
-        asked = [
-            str(one) if one in by_name else columns.feature_names[next(plain)] for one in given
-        ]
+        if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
+            columns.positions(inputs)  # which says what is wrong
+        asked = _asked(columns, [inputs] if isinstance(inputs, str) else inputs, by_name)
     asked = list(dict.fromkeys(whole[one].name if one in whole else one for one in asked))
     if absent := [one for one in asked if one not in names and one not in by_name]:
         raise ValueError(f"inputs must be among {listed(names)}; saw {listed(absent)}")
     return [_movable(columns, names, one, by_name.get(one)) for one in asked]
+
+
+def _asked(
+    columns: Columns, given: Iterable[str | int], by_name: Mapping[str, Factor]
+) -> list[str]:
+    """Return the names of columns that are known as such, and of single inputs."""
+    known = list(given)
+    columns.positions([one for one in known if one not in by_name])  # refuses repeats
+    found: list[str] = []
+    for one in known:
+        if one in by_name:
+            found.append(str(one))
+        else:
+            found += (columns.feature_names[place] for place in columns.positions([one]))
+    return found
 
 
 def _movable(columns: Columns, names: Sequence[str], name: str, factor: Factor | None) -> Movable:

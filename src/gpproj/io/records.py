@@ -24,7 +24,8 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 from numpy.typing import NDArray
 
-from gpproj.data import Columns, Scaling, TrainingSet
+from gpproj.data import Columns, Encoding, Scaling, TrainingSet
+from gpproj.data.encoding import Column
 from gpproj.inference import Conditioned, Inducing, Latent, Marginals, Problem, Sites
 from gpproj.io.plain import MAPPING, plain, restored
 from gpproj.io.recipes import RECIPE, plain_recipe, recipe_of
@@ -67,12 +68,14 @@ RECORDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         Chains,
+        Column,
         Columns,
         Computed,
         Conditioned,
         DenseCovariance,
         Divergences,
         Draws,
+        Encoding,
         Figures,
         GaussianProcessReference,
         GaussianProcessSubmodel,

@@ -2,109 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import TargetKind
+from gpproj.data.encoding import Encoding, Missing, TableError, column_of, only_numbers
 from gpproj.data.frames import listed
 from gpproj.linalg import Host
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Missing = Literal["error", "drop", "impute"]
-
-MOST_LEVELS = 30
-"""Of a categorical column: more are a sign of names or identifiers."""
-
-
 ENDINGS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".parquet": None}
 """Of files that can be read, and what separates their cells."""
-
-
-class TableError(ValueError):
-    """A table that cannot be used, said in one line."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """How one column of a table becomes inputs."""
-
-    name: str
-    levels: tuple[str, ...] | None
-    """Levels of a categorical column; None for numbers."""
-    fill: float | str | None
-    """What stands in for missing cells; None if there may be none."""
-
-    def __post_init__(self) -> None:
-        """Take lists of levels, which JSON has."""
-        if self.levels is not None:
-            object.__setattr__(self, "levels", tuple(self.levels))
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Levels that have an input: of two, one says it all."""
-        levels = self.levels or ()
-        return levels[1:] if len(levels) == 2 else levels
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of its inputs."""
-        if self.levels is None:
-            return (self.name,)
-        return tuple(f"{self.name}={level}" for level in self.shown)
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How the columns of a table become inputs."""
-
-    columns: tuple[Column, ...]
-
-    @property
-    def groups(self) -> dict[str, list[str]]:
-        """Inputs that belong together: the levels of categorical columns."""
-        return {one.name: list(one.inputs) for one in self.columns if one.levels is not None}
-
-    def needed(self, inputs: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns that some inputs are made of."""
-        wanted = set(inputs)
-        return tuple(one.name for one in self.columns if wanted & set(one.inputs))
-
-    def inputs(self, table: pd.DataFrame, only: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return the inputs of a table, as numbers.
-
-        Parameters
-        ----------
-        table : DataFrame
-        only : iterable of str, optional
-            Columns that are needed; all when left out.
-        """
-        import pandas as pd
-
-        wanted = {one.name for one in self.columns} if only is None else set(only)
-        columns = [one for one in self.columns if one.name in wanted]
-        absent = [one.name for one in columns if one.name not in table]
-        if absent:
-            raise TableError(f"the table has no column {listed(absent)}")
-        found: dict[str, Host] = {}
-        for column in columns:
-            found |= _encoded(column, table[column.name])
-        return pd.DataFrame(found)
-
-    def plain(self) -> list[dict[str, Any]]:
-        """Return values that JSON can hold."""
-        return [asdict(column) for column in self.columns]
-
-    @staticmethod
-    def of_plain(values: Iterable[Mapping[str, Any]]) -> Encoding:
-        """Return the encoding that `plain` has written down."""
-        return Encoding(tuple(Column(**column) for column in values))
 
 
 class Prepared(NamedTuple):
@@ -236,7 +150,7 @@ def prepare(
     names = [name for name in table.columns if name not in special.values()]
     if not names:
         raise TableError(f"the table has no column beside the {' and the '.join(special)}")
-    encoding = Encoding(tuple(_column(table[name], missing) for name in names))
+    encoding = Encoding(tuple(column_of(table[name], missing) for name in names))
     return Prepared(encoding.inputs(table), y, encoding, before - len(table), exposures, groups)
 
 
@@ -245,7 +159,7 @@ def exposure_of(table: pd.DataFrame, name: str) -> Host:
     if name not in table:
         raise TableError(f"exposure: the table has no column {name!r}; it has {_some(table)}")
     label = f"exposure: column {name!r}"
-    values = _only_numbers(table[name], label)
+    values = only_numbers(table[name], label)
     _refuse(table[name], ~(values > 0.0), f"{label} must be positive")
     return values
 
@@ -253,7 +167,7 @@ def exposure_of(table: pd.DataFrame, name: str) -> Host:
 def _target_numbers(cells: pd.Series[Any], kind: TargetKind) -> Host:
     """Return a target of real numbers or of counts."""
     name = f"target: column {cells.name!r}"
-    values = _only_numbers(cells, name, "; two classes need --likelihood bernoulli")
+    values = only_numbers(cells, name, "; two classes need --likelihood bernoulli")
     if kind.takes_exposure:
         odd = (values < 0.0) | (values != np.floor(values))
         _refuse(cells, odd, f"{name} must be counts, whole numbers from 0 on")
@@ -281,85 +195,11 @@ def _labels(cells: pd.Series[Any]) -> list[Any]:
     return labels
 
 
-def _column(cells: pd.Series[Any], missing: Missing) -> Column:
-    """Decide how a column becomes inputs."""
-    name = str(cells.name)
-    if cells.isna().all():
-        raise TableError(f"column {name!r} is empty; ignore it")
-    if cells.dtype.kind in "mM":
-        raise TableError(f"column {name!r} holds dates; make numbers of them, or ignore it")
-    values = _numbers(cells)
-    if values is not None:
-        fill = float(np.nanmedian(values)) if missing == "impute" else None
-        return Column(name, None, fill)
-    text = cells.dropna().astype(str)
-    levels = tuple(sorted(text.unique()))
-    if len(levels) > MOST_LEVELS:
-        raise TableError(
-            f"column {name!r} has {len(levels)} different texts ({_odd_cell(cells)}): "
-            "ignore it, or make numbers of it"
-        )
-    fill_level = str(text.mode().iloc[0]) if missing == "impute" else None
-    return Column(name, levels, fill_level)
-
-
-def _encoded(column: Column, cells: pd.Series[Any]) -> dict[str, Host]:
-    """Return the inputs of a column."""
-    if column.fill is not None:
-        cells = cells.astype(object).where(cells.notna(), column.fill)
-    elif cells.isna().any():
-        raise TableError(f"column {column.name!r} has {int(cells.isna().sum())} missing cells")
-    if column.levels is None:
-        return {column.name: _only_numbers(cells, f"column {column.name!r}")}
-    text = cells.astype(str)
-    new = text[~text.isin(column.levels)]
-    if len(new):
-        raise TableError(
-            f"column {column.name!r} has {new.iloc[0]!r} in row {int(new.index[0]) + 1}, which the "
-            f"model has not seen; it knows {listed(column.levels)}"
-        )
-    return {
-        name: (text == level).to_numpy(dtype=np.float64)
-        for name, level in zip(column.inputs, column.shown, strict=True)
-    }
-
-
-def _numbers(cells: pd.Series[Any]) -> Host | None:
-    """Return a column as floats with NaN for missing cells; None if it is none of numbers."""
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return None
-    try:
-        values: Host = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        return None
-    if np.isinf(values).any():
-        raise TableError(f"column {cells.name!r} has infinite cells")
-    return values
-
-
-def _only_numbers(cells: pd.Series[Any], label: str, hint: str = "") -> Host:
-    """Return a column as floats, or refuse one that is not all numbers."""
-    values = _numbers(cells)
-    if values is None:
-        raise TableError(f"{label} must be numbers, {_odd_cell(cells)}{hint}")
-    return values
-
-
 def _refuse(cells: pd.Series[Any], odd: NDArray[np.bool_], what: str) -> None:
     """Name the first cell that is not as it must be, if there is one."""
     if odd.any():
         first = int(np.argmax(odd))
         raise TableError(f"{what}; saw {cells.iloc[first]} in row {int(cells.index[first]) + 1}")
-
-
-def _odd_cell(cells: pd.Series[Any]) -> str:
-    """Name the first cell that is no number."""
-    import pandas as pd
-
-    odd = cells[pd.to_numeric(cells.astype(object), errors="coerce").isna() & cells.notna()]
-    return f"saw {str(odd.iloc[0])!r} in row {int(odd.index[0]) + 1}" if len(odd) else "saw none"
 
 
 def _some(table: pd.DataFrame) -> str:

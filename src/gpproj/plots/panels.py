@@ -92,7 +92,7 @@ def effects(
     names = list(dict.fromkeys(table["input"]))
     if not names:
         raise ValueError("there must be at least one input to draw the effect of")
-    factors = {one.name: one for one in factors_of(submodel.columns, groups)}
+    factors = {one.name: one for one in factors_of(submodel.columns, groups) if one.levels}
     panels = new_panels(axes, len(names))
     label = effect_label(reference, scale, target)
     parts = {name: table[table["input"] == name] for name in names}
@@ -249,10 +249,12 @@ def averaged_rows(reference: Reference, rows: int | Sequence[int]) -> Any:
 def values_of(reference: Reference, X: Any, name: str | Factor) -> Any:
     """Return the values of an input in rows of `averaged_rows`, or the levels of a column."""
     if isinstance(name, Factor):
-        coded = np.stack([values_of(reference, X, one) for one in name.inputs], axis=1)
-        # Rows of zeros have the level without an input, or where every level has one none at all.
-        levels = np.array([*name.levels, *([""] * (len(name.levels) == len(name.inputs)))])
-        return levels[np.where(coded.max(axis=1) < 0.5, -1, coded.argmax(axis=1))]
+        own = {one: values_of(reference, X, one) > 0.5 for one in name.inputs}
+        coded = [own.get(f"{name.name}={level}") for level in name.levels]
+        # Of two levels the first has no input: it is where the other is not.
+        known = [one for one in coded if one is not None]
+        rest = ~np.any(known, axis=0)
+        return np.select([rest if one is None else one for one in coded], name.levels, "")
     training = reference.training
     if training.named:
         named: Host = X[name].to_numpy()

@@ -74,7 +74,7 @@ class LinearSubmodel(LinearPredictive, Submodel):
 
     @property
     def _positions(self) -> list[int]:
-        return list(self.columns.positions(self.inputs))
+        return list(self.columns.exact(self.inputs))
 
     @property
     def _loss_text(self) -> str:

@@ -47,7 +47,7 @@ class Submodel(Mixture):
     """
 
     inputs: tuple[str, ...]
-    """Names of its inputs, in the order they were given."""
+    """Names of its inputs, in the order they were given: levels of a column are inputs each."""
     lost: Divergences
     """All divergences from the reference."""
     converged: bool
@@ -118,6 +118,11 @@ class Submodel(Mixture):
         """Names and scaling of all inputs of the reference."""
         return self.data_columns
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns that it needs: those that its inputs are made of."""
+        return self.columns.columns_of(self.inputs)
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
         from gpproj.io import save
@@ -133,7 +138,7 @@ class Submodel(Mixture):
 
     def __repr__(self) -> str:
         """Name the inputs and what was lost."""
-        named = ", ".join(self.inputs) if self.inputs else "no inputs"
+        named = ", ".join(self.column_names) if self.inputs else "no inputs"
         warning = "" if self.converged else ", not converged"
         return f"{type(self).__name__}({named}; {self._loss_text}{warning})"
 

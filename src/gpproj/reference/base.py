@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpproj.data import Columns, TrainingSet, new_inputs, read_row_groups
+from gpproj.data.encoded import holds_inputs
 from gpproj.inference import Inducing, Latent, LeaveOneOut
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Covariance
@@ -58,6 +59,11 @@ class Reference(Predictive):
     def feature_names(self) -> tuple[str, ...]:
         """Names of the inputs: column names of a frame, or x0, x1, ..."""
         return self.training.feature_names
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns that the inputs are made of: levels of one column are one."""
+        return self.training.column_names
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -150,6 +156,11 @@ class Reference(Predictive):
             raise ValueError(self._no_recipe)
         given = {} if exposure is None else {"exposure": exposure}
         found = self.recipe(X, y, **given)
+        encoding = self.training.encoding
+        # Rows of its own data hold inputs, and it alone knows which columns they were. Nobody else
+        # has seen the other one yet, and a copy would lose what it has computed already.
+        if encoding is not None and holds_inputs(encoding, X, self.feature_names):
+            object.__setattr__(found, "training", replace(found.training, encoding=encoding))
         return found if row_groups is None else found.with_row_groups(row_groups)
 
     def with_row_groups(self, row_groups: Any) -> Self:
@@ -164,7 +175,8 @@ class Reference(Predictive):
         Parameters
         ----------
         row_groups : array, series or list `(n,)`
-            Labels of the groups, one a row; None for no groups.
+            Labels of the groups, one a row, rows that were left out for missing cells included or
+            not; None for no groups.
 
         Examples
         --------
@@ -174,7 +186,9 @@ class Reference(Predictive):
         >>> gpproj.forward_search(ref, 1, progress=False).order
         ('x0',)
         """
-        labels = None if row_groups is None else read_row_groups(row_groups, self.training.n)
+        labels = None
+        if row_groups is not None:
+            labels = read_row_groups(row_groups, self.training.n, self.training.kept)
         return self._with(replace(self.training, row_groups=labels))
 
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet, new_inputs, training_set
+from gpproj.data import Missing, TrainingSet, new_inputs, training_set
 from gpproj.inference import NUGGET, Inducing, Method, Problem, Sparse, plan_of
 from gpproj.inference.selection import choose_points
 from gpproj.kernels import Constant, Kernel, SquaredExponential
@@ -29,6 +29,7 @@ def condition(
     standardize: bool = False,
     *,
     exposure: Any = None,
+    missing: Missing = "error",
     nugget: float = NUGGET,
     device: str | None = None,
 ) -> Result[GaussianProcessReference]:
@@ -43,7 +44,7 @@ def condition(
         inputs with `standardize=True`.
     likelihood : gpproj.likelihoods object or str
         With its noise variance, if any, in squared units of `y`.
-    inference, standardize, exposure, nugget, device
+    inference, standardize, exposure, missing, nugget, device
         Described at `gpproj.fit`. The nugget is part of the prior of this reference and of all its
         submodels.
 
@@ -65,7 +66,7 @@ def condition(
         raise TypeError(f"kernel must be a gpproj.kernels object, got {kernel!r}")
     observation = named_likelihood(likelihood)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure, device)
+    training = training_for(X, y, observation, standardize, exposure, device, missing)
     method, sparse = plan_of(inference, observation, training.n)
     if sparse is not None and sparse.optimise:
         raise ValueError("inference: inducing points are optimised by gpproj.fit and gpproj.sample")
@@ -98,8 +99,9 @@ def training_for(
     standardize: bool,
     exposure: Any,
     device: str | None = None,
+    missing: Missing | None = None,
 ) -> TrainingSet:
-    """Read data as a likelihood needs them."""
+    """Read data as a likelihood needs them; columns of text where `missing` is given."""
     return training_set(
         X,
         y,
@@ -108,6 +110,7 @@ def training_for(
         exposure=exposure,
         centre=likelihood.centre,
         device=device,
+        missing=missing,
     )
 
 
@@ -172,7 +175,8 @@ def reference_of(
 
 def check_nugget(nugget: float) -> None:
     """Refuse nuggets that are not small fractions."""
-    if not 0.0 <= nugget < 1.0:
+    number = isinstance(nugget, float | int | np.number) and not isinstance(nugget, bool)
+    if not number or not 0.0 <= nugget < 1.0:
         raise ValueError(
             f"nugget must be a fraction of the noise variance in [0, 1), got {nugget!r}"
         )

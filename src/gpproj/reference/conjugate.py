@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpproj.data import positive
+from gpproj.data import Missing, positive
 from gpproj.likelihoods import Gaussian
 from gpproj.linalg import Host, to_host
 from gpproj.recipes import Result, remembered
@@ -31,6 +31,7 @@ def sample_linear(
     *,
     noise_variance: float | None = None,
     prior_scale: float | None = None,
+    missing: Missing = "error",
     random_state: int | np.random.Generator | None = None,
 ) -> Result[LinearReference]:
     """Draw from the posterior of a linear model with Gaussian noise: exactly, in no time.
@@ -54,6 +55,8 @@ def sample_linear(
         Noise variance in squared units of `y`, where it is known.
     prior_scale : float, optional
         A fixed value of g, instead of the average.
+    missing : {"error", "drop", "impute", "indicate"}
+        What to do about missing cells, as for `gpproj.fit`.
     random_state : int, Generator or None
         Seed of the random numbers, or a generator that one is drawn from; None takes a new one.
 
@@ -73,7 +76,7 @@ def sample_linear(
     """
     check_count("draws", draws, 1)
     scales = SCALES if prior_scale is None else np.array([positive("prior_scale", prior_scale)])
-    training = training_for(X, y, Gaussian(), True, None)
+    training = training_for(X, y, Gaussian(), True, None, missing=missing)
     noise = None
     if noise_variance is not None:
         noise = (

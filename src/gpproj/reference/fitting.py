@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpproj.data import TrainingSet
+from gpproj.data import Missing, TrainingSet
 from gpproj.inference import NUGGET, Sparse, plan_of
 from gpproj.kernels import Constant, Kernel, Matern52, SquaredExponential
 from gpproj.likelihoods import Likelihood, named_likelihood
@@ -75,6 +75,7 @@ def fit(
     *,
     draws: int | None = None,
     exposure: Any = None,
+    missing: Missing = "error",
     prior: PriorLike = "saas",
     inference: str | Sparse = "auto",
     nugget: float = NUGGET,
@@ -90,6 +91,8 @@ def fit(
     Parameters
     ----------
     X : frame or array `(n, d)`
+        Columns of text or categories become one input for each level, which belong together; see
+        `ref.column_names`.
     y : array `(n,)`
         Real numbers, two classes by any labels, or counts, as the likelihood has it.
     likelihood : str or gpproj.likelihoods object
@@ -109,6 +112,11 @@ def fit(
         points, where leave-one-out of draws is not offered.
     exposure : array `(n,)`, optional
         What the rate of each count is multiplied by: time, area, people at risk.
+    missing : {"error", "drop", "impute", "indicate"}
+        Missing cells of `X` are refused; or their rows are left out; or the median of the column,
+        or its most frequent level, stands in for them; "indicate" adds an input besides, for each
+        column with missing cells, that says which ones. Unless they are refused, rows without a
+        target or an exposure are left out. New rows are treated in the same way.
     prior : {"saas", "weak", "botorch", "inverse-gamma", "log-uniform"}, mapping or None
         Prior of the hyperparameters, see `gpproj.priors`. None is the marginal likelihood alone.
     inference : {"auto", "exact", "ep", "laplace"} or gpproj.Sparse
@@ -145,7 +153,7 @@ def fit(
     observation = named_likelihood(likelihood)
     structures = KERNELS if kernel is None else (structure_of(kernel),)
     check_nugget(nugget)
-    training = training_for(X, y, observation, standardize, exposure, device)
+    training = training_for(X, y, observation, standardize, exposure, device, missing)
     method, sparse = plan_of(inference, observation, training.n)
     count = check_draws(draws, sparse, training.n)
     units = scales(training)

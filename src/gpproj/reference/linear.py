@@ -166,7 +166,7 @@ class LinearReference(Reference, LinearPredictive):
         else:
             model = f"noise sd={np.sqrt(self.noise_variance):.4g}"
         return (
-            f"LinearReference(n={self.training.n}, inputs={self.training.d}, "
+            f"LinearReference(n={self.training.n}, inputs={len(self.column_names)}, "
             f"draws={self.linear.count}, {model})"
         )
 

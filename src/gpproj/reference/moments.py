@@ -285,7 +285,7 @@ class MomentReference(TargetReference):
     def __repr__(self) -> str:
         """Name the sizes, the likelihood and where it comes from."""
         return (
-            f"MomentReference(n={self.training.n}, inputs={self.training.d}, "
+            f"MomentReference(n={self.training.n}, inputs={len(self.column_names)}, "
             f"likelihood={self.likelihood!r}, made by {self.source})"
         )
 

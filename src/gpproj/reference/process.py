@@ -327,7 +327,7 @@ class GaussianProcessReference(TargetReference, Mixture):
             model = f"noise sd={np.sqrt(self.noise_variance):.4g}"
         else:
             model = f"likelihood={self.likelihood!r}"
-        sizes = f"n={self.training.n}, inputs={self.training.d}"
+        sizes = f"n={self.training.n}, inputs={len(self.column_names)}"
         return (
             f"GaussianProcessReference({sizes}, {drawn}{model}, "
             f"log marginal likelihood={self.log_marginal_likelihood:.2f})"

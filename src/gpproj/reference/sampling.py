@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpproj.data import Missing
 from gpproj.execute import Progress, check_jobs
 from gpproj.inference import NUGGET, Sparse, plan_of
 from gpproj.kernels import Kernel
@@ -42,6 +43,7 @@ def sample(
     tune: int = 300,
     chains: int = 2,
     exposure: Any = None,
+    missing: Missing = "error",
     prior: PriorLike = "saas",
     inference: str | Sparse = "auto",
     standardize: bool = True,
@@ -64,7 +66,7 @@ def sample(
     draws : int
         Number of draws in all, at least four from each chain; rounded up to a multiple of the
         chains.
-    likelihood, kernel, exposure, inference, standardize, nugget, device
+    likelihood, kernel, exposure, missing, inference, standardize, nugget, device
         Described at `gpproj.fit`.
     tune : int
         Steps of each chain before its first draw.
@@ -107,7 +109,7 @@ def sample(
         raise ValueError("prior must be a name or a mapping; sampling needs one")
     check_nugget(nugget)
     check_jobs(n_jobs)
-    training = training_for(X, y, observation, standardize, exposure, device)
+    training = training_for(X, y, observation, standardize, exposure, device, missing)
     method, sparse = plan_of(inference, observation, training.n)
     problem = problem_of(training, structure, observation, method, nugget)
     posterior = LogPosterior(problem, scales(training), prior).without_copies()

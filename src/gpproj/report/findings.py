@@ -114,7 +114,7 @@ class Findings:
 
     @cached_property
     def factors(self) -> dict[str, Factor]:
-        """Categorical columns by name."""
+        """Columns that are several inputs, by name."""
         columns = self.cv.reference.training.columns
         return {one.name: one for one in factors_of(columns, self.groups)}
 

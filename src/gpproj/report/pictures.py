@@ -130,12 +130,13 @@ def effect_panels(findings: Findings) -> list[Picture]:
         part = table[table["input"] == name]
         with page_style(f"effect-{place}"):
             ax = page_axes(*PANEL)
-            factor = findings.factors.get(name, name)
-            draw_effect(ax, part, values_of(reference, findings.X, factor))
+            factor = findings.factors.get(name)
+            levels = factor if factor is not None and factor.levels else None
+            draw_effect(ax, part, values_of(reference, findings.X, levels or name))
             ax.set_ylim(low, high)
-            if name not in findings.factors:
+            if levels is None:
                 ax.locator_params(nbins=5)
-            fit(ax)
+            fit(ax, height=PANEL[1] - LEFT)
             label = f"average {findings.label.removeprefix('the ')} as {name} moves, {whose}"
             drawing = markup_of(to_svg(ax, label, "effect"))
         heading = Heading(name, moved_by(part, reference, "response"))

@@ -23,6 +23,7 @@ from gpproj.search.row_sample import on_all_rows, rows_to_search
 from gpproj.search.space import SearchSpace
 from gpproj.search.strategies import Strategy, search_projector
 from gpproj.search.units import Inputs, prefiltered, steps_of, units_of
+from gpproj.store import named_path
 
 PER_PROJECTION = 120
 """Values and gradients of one candidate of an exhaustive step, about."""
@@ -92,8 +93,8 @@ def forward_search(
     progress : bool
         Show steps, the best candidate, its error and the time left on standard error.
     checkpoint : path, optional
-        A file that is rewritten after every step. A search that finds one goes on from there; one
-        of other data or settings is refused.
+        A file that is rewritten after every step. A search that finds one goes on from there, or
+        stops where it is asked to if that came before; one of other data or settings is refused.
     groups : mapping of str to inputs, optional
         Inputs that enter together (one-hot columns), by the name of their group.
     always : inputs
@@ -141,6 +142,7 @@ def forward_search(
     True
     """
     options = SearchOptions.of_call(locals())
+    file = None if checkpoint is None else named_path("checkpoint", checkpoint)
     if stop_below is not None and not 0.0 <= stop_below <= 1.0:
         raise ValueError(f"stop_below must be a fraction from 0 to 1, got {stop_below!r}")
     forced, units = units_of(reference, options.groups, options.always, costs)
@@ -162,9 +164,11 @@ def forward_search(
     space = SearchSpace(own_projector, forced, units, n_jobs if elsewhere else 1, learned)
     search = ForwardSearch(reference, space, options, refined)
     saved = None
-    if checkpoint is not None:
-        saved = Checkpoint(Path(checkpoint), fingerprint(reference, space, options))
+    if file is not None:
+        saved = Checkpoint(file, fingerprint(reference, space, options))
     path = _resumed(reference, space, saved, extend)
+    if path is not None:
+        path = _as_far(path, steps, stop_below)
     done = 0 if path is None else len(path.units)
     display = Progress("forward search", steps, done=done, enabled=progress)
     crew = partners(n_jobs if on_host else 1)
@@ -244,6 +248,23 @@ def _resumed(
             "learn, criterion, prior and kernel"
         )
     return extend
+
+
+def _as_far(path: SearchPath, steps: int, stop_below: float | None) -> SearchPath:
+    """Return a path as it was where the search is asked to stop, if it has gone further."""
+    if stop_below is not None:
+        below = path.relative_errors[: steps + 1] < stop_below
+        steps = int(below.argmax()) if below.any() else steps
+    if len(path.units) <= steps:
+        return path
+    return replace(
+        path,
+        units=path.units[:steps],
+        projections=path.projections[: steps + 1],
+        candidate_records=tuple(one for one in path.candidate_records if one.step <= steps),
+        better=path.better[: steps + 1],
+        pool=(),  # of the last size that it had
+    )
 
 
 def _seconds_expected(

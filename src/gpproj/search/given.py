@@ -23,8 +23,7 @@ from gpproj.search.path import SearchPath
 from gpproj.search.results import Subset, null_and_full
 from gpproj.search.rivals import fit_set
 from gpproj.search.space import ProjectionCache, SearchSpace
-from gpproj.search.units import Unit, steps_of
-from gpproj.sensitivity import relevance
+from gpproj.search.units import Unit, ordered, steps_of, units_in_order, units_of
 
 
 @remembered("reference")
@@ -45,8 +44,9 @@ def project_path(
     ----------
     reference : Reference
     order : iterable of str or int, or str
-        Names or positions, the first input first; or a method of `gpproj.relevance`, such as "ard",
-        that gives the order. A validation asks the method anew in every fold.
+        Names or positions, the first input first; a column of text enters as a whole. Or a method
+        of `gpproj.relevance`, such as "ard", that gives the order. A validation asks the method
+        anew in every fold.
     learn, criterion, prior, clusters, kernel
         As for `gpproj.forward_search`.
     max_inputs : int, optional
@@ -68,11 +68,9 @@ def project_path(
     options = ProjectionOptions.of_call(locals())
     named = order
     if isinstance(order, str):
-        values = relevance(reference, order, random_state=0)
-        named = list(values.sort_values(ascending=False, kind="stable").index)
-    positions = reference.training.positions(named)
-    positions = positions[: steps_of(max_inputs, len(positions))]
-    units = tuple(Unit(reference.feature_names[one], (one,)) for one in positions)
+        named = ordered(reference, units_of(reference)[1], order)
+    units = units_in_order(reference, named)
+    units = units[: steps_of(max_inputs, len(units))]
     projector = projector_of(reference, options)
     own = projector.clusters_of(clusters)
     path = replace(_project_nested(reference, projector, units, ()), clusters=own)

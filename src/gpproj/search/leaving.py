@@ -14,6 +14,7 @@ from gpproj.kernels import Kernel
 from gpproj.priors import PriorLike
 from gpproj.projection import CriterionName, Learn, ProjectionOptions, projector_of, staged
 from gpproj.reference import Reference, run_where
+from gpproj.search.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,8 @@ def leave_input_out(
     Returns
     -------
     Series or DataFrame
-        One figure for each input, labelled by its name; the series has the name of the criterion.
+        One figure for each input, labelled by its name, or for each column of text as a whole; the
+        series has the name of the criterion.
         Several references have one row each, in their order.
 
     Examples
@@ -93,11 +95,14 @@ def leave_input_out(
 
 
 def _errors_of(reference: Reference, options: ProjectionOptions) -> pd.Series[float]:
-    """Return the errors of one reference, by the names of its inputs."""
+    """Return the errors of one reference, by the names of its inputs or columns."""
     import pandas as pd
 
     projector = staged(projector_of(reference, options), reference)
-    without_each = list(~np.eye(projector.d, dtype=np.bool_))
+    _, units = units_of(reference)
+    without_each = list(np.ones((len(units), projector.d), dtype=np.bool_))
+    for mask, unit in zip(without_each, units, strict=True):
+        mask[list(unit.positions)] = False
     found = run_in_batches(projector.project, without_each, options.n_jobs, alike=False)
-    errors, names = [one.error for one in found], list(reference.feature_names)
+    errors, names = [one.error for one in found], [unit.name for unit in units]
     return pd.Series(errors, index=names, name=projector.criterion.name)

@@ -26,7 +26,8 @@ class SearchOptions(ProjectionOptions):
         if self.strategy not in STRATEGIES:
             raise ValueError(f'strategy must be "race" or "exhaustive", got {self.strategy!r}')
         # Iterables are read once: recipes need them again.
-        object.__setattr__(self, "always", tuple(self.always))
+        always = (self.always,) if isinstance(self.always, str) else tuple(self.always)
+        object.__setattr__(self, "always", always)
         if isinstance(self.groups, Mapping):
             groups = {
                 name: one if isinstance(one, str) else tuple(one)

@@ -6,11 +6,11 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from gpproj.data import positive
+from gpproj.data import Columns, positive
 from gpproj.reference import Reference
 from gpproj.sensitivity import relevance
 
-Inputs: TypeAlias = Iterable[str | int]
+Inputs: TypeAlias = Iterable[str | int] | str
 
 MANY, STEPS_OF_MANY = 150, 30
 """Units above which a search does not go through all unless it is asked to; its steps then."""
@@ -45,12 +45,13 @@ def units_of(
     Parameters
     ----------
     groups : mapping of str to inputs, optional
-        Inputs that enter together, by the name of their group; the others enter alone.
+        Inputs that enter together, by the name of their group; the others enter alone, but for
+        levels of a column, which are a group unless some of them are in another one.
     always : inputs
         Forced in from the start.
     costs : mapping of str to float, optional
         Cost of an input or a group by its name, one otherwise. A group without a cost of its own
-        costs what its inputs cost.
+        costs what its columns cost.
 
     Returns
     -------
@@ -58,6 +59,7 @@ def units_of(
         In the order of the columns.
     """
     training, names = reference.training, reference.feature_names
+    known = {*names, *training.column_names}
     forced = training.positions(always)
     grouped: dict[int, str] = {}
     members: dict[str, tuple[int, ...]] = {}
@@ -70,11 +72,17 @@ def units_of(
                 both = f"{grouped[position]!r} and {group!r}"
                 raise ValueError(f"groups: input {names[position]!r} is in both {both}")
             grouped[position] = group
-        if group in names and group not in {names[position] for position in members[group]}:
+        own = tuple(names[position] for position in members[group])
+        if group in known and group not in (*own, *training.columns_of(own)):
             raise ValueError(f"groups: {group!r} is also the name of an input outside it")
-        if set(members[group]) & set(forced) and not set(members[group]) <= set(forced):
+    for column, positions in training.groups.items():
+        if not grouped.keys() & set(positions):
+            members[column] = positions
+            grouped |= dict.fromkeys(positions, column)
+    for group, positions in members.items():
+        if set(positions) & set(forced) and not set(positions) <= set(forced):
             raise ValueError(f"always: it holds only a part of the group {group!r}")
-    price = _prices(names, members, costs)
+    price = _prices(training, members, costs)
     units: dict[str, Unit] = {}
     for position, name in enumerate(names):
         if position in forced:
@@ -85,22 +93,55 @@ def units_of(
 
 
 def _prices(
-    names: tuple[str, ...],
+    columns: Columns,
     members: Mapping[str, tuple[int, ...]],
     costs: Mapping[str, float] | None,
 ) -> dict[str, float]:
-    """Return the cost of every input and group."""
-    costs = costs or {}
-    unknown = [name for name in costs if name not in names and name not in members]
+    """Return the cost of every input and group; a column costs one, however many levels it has."""
+    costs, names = costs or {}, columns.feature_names
+    known = {*names, *columns.column_names, *members}
+    unknown = [name for name in costs if name not in known]
     if unknown:
         raise ValueError(f"costs must name inputs or groups; saw {', '.join(map(repr, unknown))}")
+    levels = {names[position] for group in columns.groups.values() for position in group}
+    within = {names[position] for group in members.values() for position in group}
+    for name in costs:
+        if name in levels & within and name not in (*columns.column_names, *members):
+            (column,) = columns.columns_of([name])
+            raise ValueError(
+                f"costs: {name!r} does not enter by itself; give the cost of {column!r}"
+            )
     given = {name: positive(f"costs[{name!r}]", cost) for name, cost in costs.items()}
-    alone = {name: given.get(name, 1.0) for name in names}
+    alone = {name: given.get(name, 1.0) for name in {*names, *columns.column_names}}
     together = {
-        group: given.get(group, sum(alone[names[position]] for position in positions))
+        group: given.get(
+            group, sum(alone[name] for name in columns.columns_of(names[one] for one in positions))
+        )
         for group, positions in members.items()
     }
     return {**alone, **together}
+
+
+def units_in_order(reference: Reference, order: Inputs) -> tuple[Unit, ...]:
+    """Return a unit for each column or input that is named, in that order."""
+    training = reference.training
+    items = (order,) if isinstance(order, str) else tuple(order)
+    every = [training.positions([item]) for item in items]
+    training.positions([position for positions in every for position in positions])  # no repeats
+    return tuple(
+        Unit(item if isinstance(item, str) else training.feature_names[positions[0]], positions)
+        for item, positions in zip(items, every, strict=True)
+    )
+
+
+def ordered(reference: Reference, units: Iterable[Unit], method: str) -> list[str]:
+    """Return the names of units, those first that a measure of relevance puts first.
+
+    A unit counts by its most relevant input.
+    """
+    values = relevance(reference, method, random_state=0).to_numpy()
+    scores = {unit.name: max(values[list(unit.positions)]) for unit in units}
+    return sorted(scores, key=lambda name: -scores[name])
 
 
 def prefiltered(
@@ -122,10 +163,8 @@ def prefiltered(
         ) from None
     if count < 1:
         raise ValueError(f"prefilter must keep at least one input, got {prefilter!r}")
-    values = relevance(reference, method, random_state=0).to_numpy()
-    scores = [max(values[position] for position in unit.positions) for unit in units]
-    kept = sorted(range(len(units)), key=lambda place: -scores[place])[:count]
-    return tuple(units[place] for place in sorted(kept))
+    kept = ordered(reference, units, method)[:count]
+    return tuple(unit for unit in units if unit.name in kept)
 
 
 def whole_number(name: str, value: Any) -> int:

@@ -23,11 +23,11 @@ SMALL_SHARE = 0.01
 
 def verdict(cv: Validation, elpd: Statistic) -> tuple[str, tuple[str, ...]]:
     """Return a statement about the inputs that are enough, and their names."""
-    d, size, sizes = cv.reference.training.d, cv.smallest_enough(), cv.sizes
+    d, size, sizes = len(cv.reference.column_names), cv.smallest_enough(), cv.sizes
     everything = f"all {d} inputs" if d > 1 else "the only input"
     if size is None:
         return _none_enough(cv, everything)
-    inputs = cv.path.best(size).inputs
+    inputs = cv.path.best(size).column_names
     several = len(inputs) > 1
     if not inputs and not sizes.gains:
         return _nothing_gained(elpd, everything), ()
@@ -65,11 +65,11 @@ def _nothing_gained(elpd: Statistic, everything: str) -> str:
 def _none_enough(cv: Validation, everything: str) -> tuple[str, tuple[str, ...]]:
     """Say that no size is enough, or that it could not be shown of any."""
     sizes, steps = cv.sizes, len(cv.path) - 1
-    possible, largest = sizes.smallest_possible, len(cv.path.best(steps).inputs)
+    possible, largest = sizes.smallest_possible, len(cv.path.best(steps).column_names)
     if possible == 0:
         return "These rows cannot tell how many inputs are enough", ()
     if possible is not None:
-        inputs = cv.path.best(possible).inputs
+        inputs = cv.path.best(possible).column_names
         several = len(inputs) > 1
         keep, them = ("keep", "inputs") if several else ("keeps", "input")
         kept = f"{len(inputs)} {them} {keep} {share_of(sizes, possible)} of what all predict"
@@ -128,7 +128,7 @@ def trade_off(cv: Validation) -> str:
         chosen = {len(sizes.kept) - 1: None}
     parts: list[str] = []
     for size in chosen:
-        count = len(cv.path.best(size).inputs)
+        count = len(cv.path.best(size).column_names)
         keep = "keeps" if count == 1 else "keep"
         share = float(sizes.kept[size])
         said = percentage(share)

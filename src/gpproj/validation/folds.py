@@ -57,12 +57,12 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
     """Return the folds that a number, a splitter of scikit-learn or a list of pairs stands for.
 
     A number stands for random folds; of class targets, with about the same share of each class, and
-    of counts with about the same share of zeros. Groups of rows stay together.
+    of counts with about the same share of zeros. Groups of rows stay together, whoever makes folds.
     """
     training = reference.training
     n, y = training.n, to_host(training.y)
     splitter = folds
-    groups = training.row_groups if groups is None else read_row_groups(groups, n)
+    groups = training.row_groups if groups is None else read_row_groups(groups, n, training.kept)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         most, what = (n, "rows") if groups is None else (int(groups.max()) + 1, "groups of rows")
         if not 2 <= folds <= most:
@@ -72,7 +72,9 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
         splitter = _random_folds(int(folds), classes, groups is not None, random_state)
     text = isinstance(splitter, (str, bytes))  # which have a method `split` too
     if hasattr(splitter, "split") and not text:
-        pairs: Iterable[Any] = splitter.split(np.zeros((n, 1)), y, groups)
+        with warnings.catch_warnings():  # whether groups are kept together is looked at below
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            pairs: Iterable[Any] = list(splitter.split(np.zeros((n, 1)), y, groups))
     elif isinstance(splitter, Iterable) and not text:
         pairs = splitter
     else:
@@ -83,7 +85,22 @@ def folds_of(reference: Reference, folds: Any, groups: Any, random_state: Any) -
     found = [Fold(number, *_rows_of(pair, n)) for number, pair in enumerate(pairs)]
     if not found:
         raise ValueError("folds must give at least one pair of training and test rows")
+    if groups is not None:
+        _check_groups(found, groups)
     return found
+
+
+def _check_groups(folds: list[Fold], groups: NDArray[np.intp]) -> None:
+    """Refuse folds that predict rows from others of the same group: what they tell is too good."""
+    for number, train, test in folds:
+        parted = np.intersect1d(groups[train], groups[test])
+        if parted.size:
+            one, other = (rows[groups[rows] == parted[0]][0] for rows in (train, test))
+            raise ValueError(
+                f"folds must keep groups of rows together; in fold {number} rows {one} and {other} "
+                "are of one group, and only the first is learned from. Give a number of folds, or "
+                "a splitter that goes by groups, as GroupKFold does"
+            )
 
 
 def _random_folds(folds: int, classes: Host | None, grouped: bool, random_state: Any) -> Any:

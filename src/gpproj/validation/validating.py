@@ -16,6 +16,7 @@ from gpproj.execute import check_jobs
 from gpproj.projection import CriterionName, Learn, ProcessProjector
 from gpproj.reference import GaussianProcessReference, LinearReference, Reference
 from gpproj.search import SearchPath, forward_search
+from gpproj.store import named_path
 from gpproj.validation.checkpoint import FoldCheckpoint, fingerprint
 from gpproj.validation.fitted import check_compare
 from gpproj.validation.folds import (
@@ -70,8 +71,8 @@ def validate(
         Leave out one row at a time, or one fold. Leave-one-out is fast for Gaussian processes and
         linear models; any other reference is refitted without each row. When left out:
         leave-one-out if the reference has at least 25 posterior draws, as one of `gpproj.sample`;
-        K-fold of fits, of linear references that can be refitted, of references whose rows have
-        groups, and wherever there is something to `compare`.
+        K-fold of fits, of linear references that can be refitted, where rows have groups, and
+        wherever there is something to `compare`.
     folds : int, splitter or iterable of (train, test)
         For K-fold: a number of random folds, any splitter of scikit-learn, or rows. Random folds of
         classes have about the same share of each class, those of counts about the same share of
@@ -86,8 +87,9 @@ def validate(
     learn, criterion
         Settings of that search, as for `gpproj.forward_search`.
     row_groups : array `(n,)`, optional
-        Labels of groups of rows that stay together in folds; those that the reference has when
-        left out, see `Reference.with_row_groups`, which `nested` needs.
+        Labels of groups of rows that stay together in folds: a number of folds then is one of
+        `GroupKFold`, and other folds that part groups are refused. Those that the reference has
+        when left out, see `Reference.with_row_groups`, which `nested` needs.
     points : int, optional
         For leave-one-out: predict a random choice of that many rows only. Where all rows can be
         predicted cheaply besides, without refits and by the order of the path, the elpd is that of
@@ -141,9 +143,15 @@ def validate(
     ('x2', 'x0')
     """
     check_jobs(n_jobs)
+    folder = None if checkpoint is None else named_path("checkpoint", checkpoint)
     plain = check_compare(compare)
-    if method is None and plain:
+    if method is None and (plain or row_groups is not None):
         method = "kfold"
+    if method == "loo" and row_groups is not None:
+        raise ValueError(
+            'row_groups: method="loo" leaves out single rows, and groups stay together in folds; '
+            'use method="kfold"'
+        )
     plan = _plan(reference, method, search, points, hyperparameters, nested, random_state)
     if plain and (plan.method, plan.search) == ("loo", "once"):
         raise ValueError(
@@ -181,7 +189,7 @@ def validate(
         else:
             pairs = folds_of(reference, folds, row_groups, random_state)
         inner = _InnerValidation(folds, random_state) if nested else None
-        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, checkpoint, plain)
+        cv = _by_folds(path, plan, pairs, n_jobs, progress, inner, folder, plain)
     if plan.points.size < n and plan.method == "loo" and not held:
         cheap = _loo_predictor(path, held=plan.search == "once")
         if cheap is not None:
@@ -231,13 +239,13 @@ def _by_folds(
     n_jobs: int | None,
     progress: bool,
     inner: _InnerValidation | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: Path | None = None,
     compare: tuple[str, ...] = (),
 ) -> Validation:
     inside, written = plan.search == "inside", None
     if checkpoint is not None:
         settings = fingerprint(path, inside, None if inner is None else repr(inner), compare)
-        written = partial(FoldCheckpoint, Path(checkpoint), settings)
+        written = partial(FoldCheckpoint, checkpoint, settings)
     results = validate_folds(path, folds, inside, n_jobs, progress, inner, written, compare)
     scores = joined([result.scores for result in results])
     return Validation(
