@@ -196,9 +196,10 @@ class Findings:
 
     def joint_effect(self, one: str, two: str) -> pd.DataFrame:
         """Return the joint effect of two of them."""
+        X = averaged_rows(self.cv.reference, min(self.rows, PAIR_ROWS))
         points = min(self.points, PAIR_POINTS)
         how: dict[str, Any] = {"scale": "response", "groups": self.groups}
-        return joint_effect(self.submodel, self.X, (one, two), points, **how)
+        return joint_effect(self.submodel, X, (one, two), points, **how)
 
 
 def size_of(cv: Validation, size: int | None) -> tuple[int | None, int]:

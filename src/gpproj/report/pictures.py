@@ -13,7 +13,7 @@ from gpproj.plots.numbers import number, percent, significant
 from gpproj.plots.pairs import draw_pair, pair_said, pair_title, pairs_that_matter
 from gpproj.plots.panels import draw_effect, moved_by, values_of
 from gpproj.plots.style import Heading, cut, take_heading
-from gpproj.report.answer import apart
+from gpproj.report.answer import apart, share_kept
 from gpproj.report.findings import Findings
 from gpproj.report.markup import LONGEST, Markup, joined, replaced
 from gpproj.report.svg import LEFT, add_title, fit, markup_of, page_axes, page_style, to_svg
@@ -81,8 +81,10 @@ def figures_of(findings: Findings, size: int) -> str:
     entered = f" (+ {cut(row['input'], LONGEST)})" if size else ""
     if findings.cv.path.is_better(size):
         entered = f" ({cut(row['best_inputs'], LONGEST)})"
+    share = share_kept(row)
+    keeps = f"keeps {share}; " if share else ""
     words = [
-        f"Size {size}{entered}: elpd {number(row['elpd'])}, "
+        f"Size {size}{entered}: {keeps}elpd {number(row['elpd'])}, "
         f"{apart(row['elpd_diff'], row['elpd_diff_se'])}",
         *(f"{one.label} {one.text(row[one.stat])}" for one in findings.shown),
     ]

@@ -99,11 +99,13 @@ def _meanings(findings: Findings) -> list[Markup]:
 def score_figure(findings: Findings, stat: str) -> Markup:
     """Return the curve of a statistic, and the figures of one size in words."""
     picture = score_curve(findings, stat)
+    text = "Point at a size, tap it, or step through with the arrow keys."
+    hint = [tag("p", text, class_="hint")] if stat == "elpd" else []
     return figure(
         picture.heading,
         picture.drawing,
         tag("p", figures_of(findings, findings.size), class_="readout"),
-        tag("p", "Point at a size, tap it, or step through with the arrow keys.", class_="hint"),
+        *hint,
         class_="scores",
     )
 
