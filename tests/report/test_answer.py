@@ -18,6 +18,12 @@ def opening(words, tree):
     return [words(one) for one in header.iter("p")]
 
 
+def told(words, tree):
+    """How well both predict, in plain words and in those of statistics."""
+    said = opening(words, tree)
+    return (next(one for one in said if one.startswith(start)) for start in ("In rows", "On rows"))
+
+
 def as_good(cv, sizes, more=0.0):
     """The same where submodels predict as the reference does, or with more density."""
     scores, lines = cv.scores, [1 + size for size in sizes]
@@ -58,7 +64,7 @@ def test_some_inputs_are_enough(small_cv, written, words):
 
 def test_of_classes_the_loss_is_told_by_area_and_accuracy(class_cv, written, words):
     _, tree = written(class_cv, effects=0)
-    _, plain, _, lost, _ = opening(words, tree)
+    plain, lost = told(words, tree)
     row, reference = class_cv.summary().loc[class_cv.suggest_size()], class_cv.reference_summary()
     right = [f"{100.0 * one['accuracy']:.0f} %" for one in (row, reference)]
     assert plain.endswith(
@@ -72,7 +78,7 @@ def test_of_classes_the_loss_is_told_by_area_and_accuracy(class_cv, written, wor
 
 def test_of_counts_the_loss_is_told_by_the_deviance(count_cv, written, words):
     _, tree = written(count_cv, effects=0)
-    _, plain, _, lost, _ = opening(words, tree)
+    plain, lost = told(words, tree)
     row, reference = count_cv.summary().loc[count_cv.suggest_size()], count_cv.reference_summary()
     off = [significant(one["rmse"]) for one in (row, reference)]
     assert plain.endswith(

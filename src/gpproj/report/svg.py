@@ -50,6 +50,7 @@ STYLE = {
     "xtick.color": INK,
     "ytick.color": INK,
     "grid.color": RULE,
+    "axes.facecolor": "none",
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
