@@ -42,6 +42,7 @@ SLOW = {
     "README.md",
     "docs/faq.md",
     "docs/howto/any-predictor.md",
+    "docs/howto/categories-and-missing.md",
     "docs/howto/classification.md",
     "docs/howto/clusters.md",
     "docs/howto/compare.md",

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
@@ -124,7 +125,9 @@ def test_transforms_keep_frames(fitted, data):
 
 
 def test_the_best_inputs_are_selected_not_the_first_that_entered(exchanged_cv, monkeypatch):
-    monkeypatch.setattr("gpproj.estimators.forward_search", lambda *_, **__: exchanged_cv.path)
+    monkeypatch.setattr(
+        "gpproj.estimators.selecting.forward_search", lambda *_, **__: exchanged_cv.path
+    )
     training = exchanged_cv.reference.training
     X = raw_rows(training, range(training.n)).X
     found = gpproj.ProjectionRegressor(2, reference=lambda X, y: exchanged_cv.reference)
@@ -197,7 +200,7 @@ def test_references_of_scikit_learn(data):
 
 def test_a_sampled_reference(data, monkeypatch):
     pytest.importorskip("nutpie")
-    monkeypatch.setattr("gpproj.estimators.sample", partial(gpproj.sample, tune=60))
+    monkeypatch.setattr("gpproj.estimators.selecting.sample", partial(gpproj.sample, tune=60))
     X, y = data
     found = gpproj.ProjectionRegressor(1, reference="sample", random_state=0)
     with pytest.warns(UserWarning, match="sampling"):
@@ -268,3 +271,87 @@ def test_a_notebook_shows_the_settings(fitted):
     shown = fitted._repr_html_()
     assert "ProjectionRegressor" in shown
     assert "n_features_to_select" in shown
+
+
+def make_frame(library=pd, holes=False, n=40):
+    rng = np.random.default_rng(3)
+    town = rng.choice(["north", "south", "west"], n)
+    area = rng.standard_normal(n)
+    y = 2.0 * (town == "south") + area + 0.3 * rng.standard_normal(n)
+    cells = {"door": rng.standard_normal(n).tolist(), "town": town.tolist(), "area": area.tolist()}
+    if holes:
+        cells["town"][4], cells["area"][7] = None, None
+    return library.DataFrame(cells), y
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_frames_with_text_and_missing_cells(library):
+    X, y = make_frame(library, holes=True)
+    settings = {"kernel": SquaredExponential(1.0, 2.0), "prior": "weak"}
+    found = gpproj.ProjectionRegressor(2, missing="indicate", **settings).fit(X, y)
+    assert found.get_feature_names_out().tolist() == ["town", "area"]
+    assert found.ranking_.tolist() == [2, 1, 1]
+    assert found.n_features_in_ == 3
+    assert "area is missing" in found.submodel_.inputs
+    assert np.isfinite(found.predict(X)).all()
+    assert found.score(X, y) > 0.8
+    chosen = found.transform(X)
+    assert chosen.shape == (40, 2)
+    if library is pd:
+        frame = clone(found).set_output(transform="pandas").fit(X, y).transform(X)
+        assert frame.columns.tolist() == ["town", "area"]
+    with pytest.raises(ValueError, match="X has missing cells in 2 of 40 rows"):
+        gpproj.ProjectionRegressor(2, **settings).fit(X, y)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict(X), found.predict(X))
+
+
+def test_arrays_with_missing_cells(data):
+    X, y = data[0].to_numpy(copy=True), data[1]
+    X[3, 1] = np.nan
+    settings = {"kernel": SquaredExponential(1.0, 2.0), "prior": "weak"}
+    found = gpproj.ProjectionRegressor(2, missing="impute", **settings).fit(X, y)
+    assert found.support_.tolist() == [False, True, False, True]
+    assert np.isfinite(found.predict(X)).all()
+    with pytest.raises(ValueError, match="contains NaN"):
+        gpproj.ProjectionRegressor(2, **settings).fit(X, y)
+
+
+def test_a_classifier_of_frames(monkeypatch):
+    seen = {}
+
+    def made(X, y, **settings):
+        seen.update(settings)
+        return quick_classification(X, y)
+
+    monkeypatch.setattr("gpproj.estimators.selecting.fit", made)
+    X, y = make_frame()
+    found = gpproj.ProjectionClassifier(1, prior="weak").fit(X, np.where(y > 0.8, "dear", "cheap"))
+    assert seen == {"likelihood": "bernoulli", "kernel": None, "prior": "weak", "missing": "error"}
+    assert found.get_feature_names_out().tolist() in (["town"], ["area"])
+    assert set(found.predict(X)) == {"dear", "cheap"}
+    gpproj.ProjectionClassifier(1, likelihood="logit").fit(X, y > 0.8)
+    assert seen["likelihood"] == "logit"
+
+
+def test_groups_costs_and_what_is_always_in(data):
+    X, y = data
+    settings = {"reference": quick_regression, "always": "c"}
+    found = gpproj.ProjectionRegressor(1, groups={"both": ["b", "d"]}, **settings).fit(X, y)
+    assert found.get_feature_names_out().tolist() == ["b", "c", "d"]
+    assert found.ranking_.tolist() == [2, 1, 1, 1]
+    dear = gpproj.ProjectionRegressor(1, costs={"b": 1e6, "d": 1e6}, **settings).fit(X, y)
+    assert dear.get_feature_names_out().tolist() == ["a", "c"]
+    with pytest.raises(ValueError, match=r"n_features_to_select must be .* from 1 to 2"):
+        gpproj.ProjectionRegressor(3, groups={"both": ["b", "d"]}, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"kernel": SquaredExponential(1.0, 1.0)}, {"prior": None}, {"missing": "impute"}],
+    ids=["kernel", "prior", "missing"],
+)
+def test_settings_of_the_model_are_refused_where_something_else_makes_it(data, setting):
+    (name,) = setting
+    with pytest.raises(ValueError, match=f'{name} is for reference="fit" or "sample"'):
+        gpproj.ProjectionRegressor(1, reference=quick_regression, **setting).fit(*data)

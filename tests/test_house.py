@@ -28,6 +28,7 @@ ROOMS = (
     "execute",
     "store",
     "recipes",
+    "notebook",
     "data",
     "kernels",
     "priors",

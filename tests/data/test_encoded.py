@@ -269,6 +269,28 @@ def test_names_without_end_are_no_levels():
         make(frame, np.arange(40.0))
 
 
+def test_categories_may_be_many():
+    frame = pd.DataFrame({"state": [f"s{row % 40}" for row in range(80)], "age": range(80)})
+    for named in (frame.astype({"state": "category"}), pl.DataFrame(frame.to_dict("list"))):
+        if isinstance(named, pl.DataFrame):
+            named = named.with_columns(pl.col("state").cast(pl.Categorical))
+        assert len(make(named, np.arange(80.0)).feature_names) == 41
+
+
+def test_levels_that_are_whole_numbers_are_the_same_however_they_were_read():
+    frame = pd.DataFrame({"grade": [1, 2, 3, 1, 2], "age": TARGET})
+    training = make(frame.astype({"grade": "category"}))
+    assert training.feature_names == ("grade=1", "grade=2", "grade=3", "age")
+    for kind in (int, float, "Int64", "category", object):
+        assert_array_equal(new_inputs(training, frame.astype({"grade": kind})), training.X)
+    assert_array_equal(new_inputs(training, pl.DataFrame(frame.to_dict("list"))), training.X)
+    with pytest.raises(ValueError, match="'grade' has '4' in row 0"):
+        new_inputs(training, frame.assign(grade=4.0))
+    assert make(frame.astype({"grade": float}).astype({"grade": "category"})).positions(
+        "grade=3"
+    ) == (2,)
+
+
 def test_texts_that_are_all_numbers_stay_texts_and_decimals_are_numbers():
     frame = pd.DataFrame(
         {"zip": ["01", "02", "01", "02", "01"], "age": [Decimal(k) for k in "12345"]}

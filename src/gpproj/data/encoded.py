@@ -6,7 +6,7 @@ columns became which inputs is kept as an `Encoding`, so that new rows are read 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpproj.data import checks, frames
 from gpproj.data.encoding import (
+    MOST_LEVELS,
     Encoding,
     Missing,
     TableError,
@@ -94,7 +95,10 @@ def encoded(X: Any, y: Any, exposure: Any, missing: Missing) -> Encoded | None:
                 checks.lengths(len(values), len(table), argument)
         table, y, exposure = table[kept], _rows(y, kept), _rows(exposure, kept)
     try:
-        columns = tuple(column_of(table[name], missing, 0) for name in table)
+        most = _most_levels(X)
+        columns = tuple(
+            column_of(table[name], missing, 0, most.get(name, MOST_LEVELS)) for name in table
+        )
         encoding = Encoding(columns, missing)
         inputs = encoding.inputs(table, first_row=0)
     except TableError as error:
@@ -132,7 +136,8 @@ def encoded_rows(encoding: Encoding, X: Any, wanted: Sequence[str], named: bool)
     if holds_inputs(encoding, X, wanted):
         return None
     if is_frame(X) and named:
-        table = _table_of(X, "X", encoding.missing, needed)
+        levels = {one.name for one in encoding.columns if one.levels is not None}
+        table = _table_of(X, "X", encoding.missing, needed, levels)
     else:
         table = _unnamed_table(encoding, X, needed)
     checks.table(table, "X")
@@ -169,9 +174,16 @@ def _all_numbers(frame: Any) -> bool:
 
 
 def _table_of(
-    X: Any, argument: str, missing: Missing, names: Sequence[str] | None = None
+    X: Any,
+    argument: str,
+    missing: Missing,
+    names: Sequence[str] | None = None,
+    levels: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return cells as columns of numbers or of categories, rows counted from zero."""
+    """Return cells as columns of numbers or of categories, rows counted from zero.
+
+    Columns that are known to have `levels` are categories, also where these look like numbers.
+    """
     import pandas as pd
 
     if not is_frame(X):
@@ -184,16 +196,19 @@ def _table_of(
         checks.table(values, argument)
         return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
     found = frames.chosen_columns(X, frames.column_names(X) if names is None else names, argument)
-    cells = {name: _cells_of(column, name, argument) for name, column in found.items()}
+    cells = {
+        name: _cells_of(column, name, argument, name in levels) for name, column in found.items()
+    }
     return pd.DataFrame(cells, index=pd.RangeIndex(X.shape[0]))
 
 
-def _cells_of(column: Any, name: str, argument: str) -> Any:
+def _cells_of(column: Any, name: str, argument: str, is_categorical: bool) -> Any:
     """Return the cells of a column of any library: floats, or a categorical of texts."""
     import pandas as pd
 
     label, dtype = f"{argument}: column {name!r}", column.dtype
-    if is_numeric(dtype):
+    is_categorical = is_categorical or _is_categorical(dtype)
+    if is_numeric(dtype) and not is_categorical:
         return frames.column_values(column)
     kind = getattr(dtype, "kind", "")
     is_temporal = getattr(dtype, "is_temporal", None)
@@ -202,14 +217,32 @@ def _cells_of(column: Any, name: str, argument: str) -> Any:
     cells = column.to_list()
     absent = np.asarray(pd.isna(pd.Series(cells, dtype=object)), dtype=bool)
     present = [cell for cell, one in zip(cells, absent, strict=True) if not one]
-    is_categorical = str(dtype).startswith(("category", "Categorical", "Enum"))
     if not is_categorical and all(_is_number(cell) for cell in present):
         filled = (np.nan if one else cell for cell, one in zip(cells, absent, strict=True))
         return np.array([float(cell) for cell in filled])
     if not is_categorical:
         _check_text(cells, absent, label)
-    text = [None if one else str(cell) for cell, one in zip(cells, absent, strict=True)]
+    text = [None if one else _level_of(cell) for cell, one in zip(cells, absent, strict=True)]
     return pd.Categorical(text)
+
+
+def _level_of(cell: Any) -> str:
+    """Return the name of a level: whole numbers are the same whether they were read as such or not.
+
+    Beside missing cells they are fractions for most readers of files.
+    """
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def _is_categorical(dtype: Any) -> bool:
+    return str(dtype).startswith(("category", "Categorical", "Enum"))
+
+
+def _most_levels(X: Any) -> dict[str, None]:
+    """Return the columns that may have any number of levels, since their type says so."""
+    if not is_frame(X):
+        return {}
+    return {str(label): None for label in X.columns if _is_categorical(X[label].dtype)}
 
 
 def _is_number(cell: Any) -> bool:

@@ -134,8 +134,20 @@ def check_missing(missing: Any) -> None:
         raise ValueError(f"missing must be one of {allowed}; got {missing!r}")
 
 
-def column_of(cells: pd.Series[Any], missing: Missing, first_row: int = 1) -> Column:
-    """Decide how a column becomes inputs; messages count rows from `first_row`."""
+def column_of(
+    cells: pd.Series[Any], missing: Missing, first_row: int = 1, most: int | None = MOST_LEVELS
+) -> Column:
+    """Decide how a column becomes inputs.
+
+    Parameters
+    ----------
+    cells : Series
+    missing : {"error", "drop", "impute", "indicate"}
+    first_row : int
+        What messages call the first row.
+    most : int, optional
+        Levels that it may have; any number where somebody has said that they are levels.
+    """
     name = str(cells.name)
     absent = cells.isna()
     if absent.all():
@@ -150,7 +162,7 @@ def column_of(cells: pd.Series[Any], missing: Missing, first_row: int = 1) -> Co
         return Column(name, None, fill, indicated)
     text = cells.dropna().astype(str)
     levels = tuple(sorted(text.unique()))
-    if len(levels) > MOST_LEVELS:
+    if most is not None and len(levels) > most:
         raise TableError(
             f"column {name!r} has {len(levels)} different texts ({odd_cell(cells, first_row)}): "
             "ignore it, or make numbers of it"

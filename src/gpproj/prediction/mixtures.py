@@ -141,8 +141,10 @@ class Predictive(ABC):
         Parameters
         ----------
         X : frame or array
-            New inputs. Frames are read by column name, and other columns are ignored; arrays have
-            all columns of the training data, or those of a submodel in its order.
+            New inputs. Frames are read by column name, and other columns are ignored, as are those
+            that a submodel does not need; text and missing cells as in the training data. Arrays
+            are read by position: as many columns as the training data had are in their order,
+            fewer are those of a submodel in the order of its `column_names`.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from gpproj.inference import Problem
 from gpproj.kernels import Kernel
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, namespace
+from gpproj.notebook import card
 from gpproj.prediction import Component, LatentPredictor, Mixture, noise_of
 from gpproj.projection.conditioning import (
     condition_on_data,
@@ -131,6 +132,17 @@ class Submodel(Mixture):
 
     def _read(self, X: Any) -> Array:
         return new_inputs(self.columns, X, self.inputs)
+
+    def _repr_html_(self) -> str:
+        """Show the inputs, what was lost and what may be wrong, in a notebook."""
+        facts = {
+            "inputs": ", ".join(self.column_names) or "none",
+            "lost": self._loss_text,
+            "likelihood": repr(self.likelihood),
+            "models in the mixture": self.clusters,
+            "converged": "yes" if self.converged else "no",
+        }
+        return card(type(self).__name__, facts, notes=self.problems)
 
     @property
     def _variance_unit(self) -> float:

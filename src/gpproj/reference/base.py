@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from gpproj.data import Columns, TrainingSet, new_inputs, read_row_groups
 from gpproj.data.encoded import holds_inputs
+from gpproj.data.frames import listed
 from gpproj.inference import Inducing, Latent, LeaveOneOut
 from gpproj.likelihoods import Likelihood
 from gpproj.linalg import Array, Covariance
+from gpproj.notebook import card
 from gpproj.prediction import Predictive, noise_of
 from gpproj.reference.draws import SMOOTHED, Clusters
 
@@ -200,6 +202,23 @@ class Reference(Predictive):
         from gpproj.io import save
 
         save(self, folder, overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        """Show the sizes, the model and how cells became inputs, in a notebook."""
+        training = self.training
+        encoding, left = training.encoding, training.kept
+        facts = {
+            "rows": training.n,
+            "left out for missing cells": None if left is None else int((~left).sum()),
+            "inputs": f"{len(self.column_names)}: {listed(self.column_names, show=str)}",
+            "columns of text": None
+            if encoding is None
+            else listed((one.name for one in encoding.columns if one.levels), show=str) or None,
+            "missing cells": None if encoding is None else encoding.missing,
+            "likelihood": repr(self.likelihood),
+            "draws": self.count,
+        }
+        return card(type(self).__name__, facts)
 
     # What other rooms ask ----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gpproj.linalg import Host, one_blas_thread
+from gpproj.notebook import card
 from gpproj.projection import CriterionName, Learn, Projection, Projector, Submodel
 from gpproj.recipes import starting_from
 from gpproj.reference import Clusters, GaussianProcessReference, Reference
@@ -359,6 +360,24 @@ class SearchPath:
         from gpproj.io import save
 
         save(self, folder, overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        """Show what entered at each step and what was lost, in a notebook."""
+        best = relative(self.best_errors, self.null_error, self.full_error)
+        rows = [
+            (size, name, float(error), ", ".join(self.best_inputs(size)), float(lowest))
+            for size, (name, error, lowest) in enumerate(
+                zip(("", *self.order), self.relative_errors, best, strict=True)
+            )
+        ]
+        names = [self.reference.feature_names[position] for position in self.always]
+        facts = {
+            "learned by": self.learn,
+            "compared by": self.criterion,
+            "always in": ", ".join(self.reference.training.columns_of(names)) or None,
+        }
+        columns = ("size", "input", "relative error", "best set", "its relative error")
+        return card(type(self).__name__, facts, columns, rows, self.problems)
 
     def __repr__(self) -> str:
         """Name the order and the error left."""

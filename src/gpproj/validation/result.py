@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpproj.linalg import Host
+from gpproj.notebook import card
 from gpproj.projection import Submodel
 from gpproj.reference import Reference
 from gpproj.search import SearchPath
@@ -406,6 +407,23 @@ class Validation:
             float(np.mean([name in order[:size] for order in self.orders]))
             for size, name in enumerate(self.path.order, start=1)
         ]
+
+    def _repr_html_(self) -> str:
+        """Show the answer and what each size keeps, in a notebook."""
+        sizes, elpd = self.sizes, self._elpd
+        rows = [
+            (
+                size,
+                ", ".join(self.path.best_inputs(size)),
+                sizes.verdict[size],
+                float(sizes.kept[size]),
+                f"{elpd.difference[1 + size]:.1f} ± {elpd.difference_se[1 + size]:.1f}",
+            )
+            for size in range(len(self.path))
+        ]
+        facts = {"method": self.method, "search": self.search, "suggested": self.smallest_enough()}
+        columns = ("size", "best set", "verdict", "kept", "elpd difference")
+        return card(type(self).__name__, facts, columns, rows, [self.answer()])
 
     def __repr__(self) -> str:
         """Name the method and the suggested size."""
