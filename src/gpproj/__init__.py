@@ -43,6 +43,7 @@ __all__ = [
     "from_pymc",
     "from_sklearn",
     "from_tinygp",
+    "interactions",
     "kernels",
     "leave_input_out",
     "likelihoods",
@@ -61,7 +62,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpproj import datasets, kernels, likelihoods, plots, priors
-    from gpproj.dependence import effects
+    from gpproj.dependence import effects, interactions
     from gpproj.estimators import ProjectionClassifier, ProjectionRegressor
     from gpproj.inference import Sparse
     from gpproj.io import load
@@ -103,7 +104,7 @@ if TYPE_CHECKING:
 else:
     # Hidden from type checkers: a module with `__getattr__` has every name, misspelt ones too.
     _NAMES = {
-        "dependence": ("effects",),
+        "dependence": ("effects", "interactions"),
         "estimators": ("ProjectionClassifier", "ProjectionRegressor"),
         "inference": ("Sparse",),
         "io": ("load",),

@@ -11,9 +11,10 @@ import pytest
 from matplotlib.colors import same_color
 
 import gpproj
-from gpproj.plots import BLUE, GREY, ORANGE
+from gpproj.plots import BLUE, ORANGE
 from gpproj.plots.curves import IN_ORDER, VERDICTS
-from gpproj.plots.style import shortened
+from gpproj.plots.numbers import significant
+from gpproj.plots.style import shortened, take_heading
 from gpproj.projection import CRITERIA
 
 
@@ -31,12 +32,16 @@ def test_scores_are_those_of_the_table_with_errors_of_the_difference(small_cv, s
     table, reference = small_cv.summary(stat), small_cv.reference_summary(stat)
     (bars,) = ax.containers
     curve, _, (lengths,) = bars
+    apart = stat in ("elpd", "mlpd")
     np.testing.assert_array_equal(curve.get_xdata(), table.index)
-    np.testing.assert_allclose(curve.get_ydata(), table[stat])
+    np.testing.assert_allclose(curve.get_ydata(), table[f"{stat}_diff" if apart else stat])
     ends = np.array([segment[:, 1] for segment in lengths.get_segments()])
     np.testing.assert_allclose(ends[:, 1] - ends[:, 0], 2.0 * table[f"{stat}_diff_se"])
-    line = next(one for one in ax.lines if same_color(one.get_color(), GREY))
-    np.testing.assert_allclose(line.get_ydata(), reference[stat])
+    line = next(one for one in ax.lines if one.get_gid() == "reference")
+    np.testing.assert_allclose(line.get_ydata(), 0.0 if apart else reference[stat])
+    if apart:
+        assert not ax.patches
+        return
     (band,) = ax.patches
     height = band.get_y(), band.get_y() + band.get_height()
     se = reference[f"{stat}_se"]
@@ -49,7 +54,8 @@ def test_every_statistic_that_suits_the_targets_is_drawn(request, name):
     labels = set()
     for stat in cv.statistics:
         ax = cv.plot(stat)
-        np.testing.assert_allclose(ax.containers[0][0].get_ydata(), cv.summary(stat)[stat])
+        column = f"{stat}_diff" if stat in ("elpd", "mlpd") else stat
+        np.testing.assert_allclose(ax.containers[0][0].get_ydata(), cv.summary(stat)[column])
         labels.add(ax.get_ylabel())
     assert len(labels) == len(cv.statistics)
     other = "rmse" if name == "class_cv" else "auc"
@@ -85,14 +91,17 @@ def test_the_suggested_size_is_marked(small_cv):
 def test_no_suggestion_is_said_without_a_warning(poor_cv):
     ax = gpproj.plots.score_curve(poor_cv)
     assert "no size is suggested" in legend_of(ax)
-    assert not any(same_color(line.get_color(), ORANGE) for line in ax.lines)
+    assert not [
+        line for line in ax.lines if line.get_gid() == "suggested" and len(line.get_xdata())
+    ]
 
 
 def test_sizes_are_named_by_the_input_that_entered(small_cv):
     ax = small_cv.plot()
     assert texts(ax) == ["none", "age", "bmi", "bp", "sex", "glu"]
     assert ax.get_xlabel() == "input added"
-    assert ax.get_ylabel() == "expected log predictive density"
+    assert ax.get_ylabel() == "elpd, difference to all inputs"
+    assert small_cv.plot("r2").get_ylabel() == "explained share of the variance"
     assert ax.xaxis.get_majorticklabels()[0].get_rotation() == 0.0
 
 
@@ -174,10 +183,11 @@ def test_the_colour_of_submodels_is_the_same_in_all_curves(small_cv):
 def test_the_path_is_drawn_lightly_where_other_sets_predict_better(exchanged_cv, stat):
     ax = gpproj.plots.score_curve(exchanged_cv, stat)
     ((curve, *_),) = ax.containers
-    np.testing.assert_array_equal(curve.get_ydata(), exchanged_cv.summary(stat)[stat])
+    column = "elpd_diff" if stat == "elpd" else stat
+    np.testing.assert_array_equal(curve.get_ydata(), exchanged_cv.summary(stat)[column])
     light = curve_named(ax, IN_ORDER)
-    along = exchanged_cv.along_path().summary(stat)[stat]
-    assert not along.equals(exchanged_cv.summary(stat)[stat])
+    along = exchanged_cv.along_path().summary(stat)[column]
+    assert not along.equals(exchanged_cv.summary(stat)[column])
     np.testing.assert_array_equal(light.get_ydata(), along)
     assert light.get_alpha() < 1.0
     assert same_color(light.get_color(), BLUE)
@@ -251,12 +261,13 @@ def test_the_trade_off_draws_shares_with_bounds_and_verdicts(small_cv):
     (margin,) = (one for one in ax.lines if one.get_gid() == "margin")
     assert margin.get_ydata()[0] == pytest.approx(0.95)
     assert legend_of(ax) == [one for one in VERDICTS if one in set(table["verdict"])]
-    for bars, verdict in zip(ax.containers, legend_of(ax), strict=True):
+    for verdict in legend_of(ax):
         own = table[table["verdict"] == verdict]
-        np.testing.assert_array_equal(bars.lines[0].get_xdata(), own.index)
-        (lengths,) = bars.lines[2]
-        ends = np.array([segment[:, 1] for segment in lengths.get_segments()])
-        np.testing.assert_allclose(ends, own[["kept_low", "kept_high"]], atol=1e-12)
+        (marks,) = (one for one in ax.lines if one.get_gid() == verdict.replace(" ", "-"))
+        np.testing.assert_array_equal(marks.get_xdata(), own.index)
+    (lengths,) = ax.containers[0].lines[2]
+    ends = np.array([segment[:, 1] for segment in lengths.get_segments()])
+    np.testing.assert_allclose(ends, table[["kept_low", "kept_high"]], atol=1e-12)
     assert not any(
         one.get_gid() == "margin" for one in small_cv.with_margin(4, "elpd").plot("kept").lines
     )
@@ -268,3 +279,84 @@ def test_where_nothing_is_gained_there_are_no_shares_to_draw(make):
     ax = gpproj.plots.trade_off(replace(cv, scores=flat))
     line = next(one for one in ax.lines if one.get_gid() == "kept")
     assert np.isnan(line.get_ydata()).all()
+
+
+# What pictures say
+
+
+def test_the_right_axis_has_the_share_that_is_kept(small_cv):
+    ax = small_cv.plot()
+    ax.figure.draw_without_rendering()
+    (shares,) = ax.child_axes
+    table = small_cv.summary("elpd")
+    to_share, back = shares._functions
+    np.testing.assert_allclose(to_share(table["elpd_diff"].to_numpy()), table["kept"])
+    np.testing.assert_allclose(back(to_share(np.array([-3.0, 2.0]))), [-3.0, 2.0])
+    (margin,) = (one for one in ax.lines if one.get_gid() == "margin")
+    assert to_share(margin.get_ydata()[0]) == pytest.approx(0.95)
+    assert "5 % lost" in legend_of(ax)
+    assert not small_cv.plot("r2").child_axes
+    other = small_cv.with_margin(4, "elpd").plot()
+    assert not [one for one in other.lines if one.get_gid() == "margin"]
+
+
+def test_where_nothing_is_gained_no_share_is_kept(make):
+    cv = make(["a", "b"])
+    flat = cv.scores._replace(log_density=np.zeros_like(cv.scores.log_density))
+    assert gpproj.plots.score_curve(replace(cv, scores=flat)).child_axes == []
+
+
+def test_markers_are_the_verdicts(small_cv):
+    table = small_cv.summary("elpd")
+    for stat in ("elpd", "rmse"):
+        ax = small_cv.plot(stat)
+        for verdict in set(table["verdict"]):
+            (marks,) = (one for one in ax.lines if one.get_gid() == verdict.replace(" ", "-"))
+            np.testing.assert_array_equal(
+                marks.get_xdata(), table.index[table["verdict"] == verdict]
+            )
+            assert verdict in legend_of(ax)
+
+
+def heading_of(ax):
+    (said,) = [one.get_text() for one in ax.texts if one.get_gid() == "conclusion"]
+    return " ".join(ax.get_title(loc="left").split()), " ".join(said.split())
+
+
+def test_every_curve_has_a_title_and_says_what_to_conclude(small_cv):
+    title, said = heading_of(small_cv.plot())
+    assert title == "What is lost with few inputs, in rows that were left out"
+    assert said.startswith("3 of 5 inputs predict as well as all. Higher is better;")
+    title, said = heading_of(small_cv.plot("rmse"))
+    row, whole = small_cv.summary("rmse"), small_cv.reference_summary("rmse")["rmse"]
+    assert title.startswith("Root mean squared error")
+    own, null = significant(row["rmse"][3]), significant(row["rmse"][0])
+    wanted = f"RMSE is {own} at size 3, {significant(whole)} with all inputs, {null} at size 0"
+    assert said == f"{wanted}; smaller is better."
+    assert heading_of(small_cv.plot("kept"))[1] == small_cv.trade_off()
+    _, said = heading_of(small_cv.path.plot())
+    assert "not how many are enough" in said
+
+
+def test_headings_stay_within_a_new_figure_and_above_the_legend(exchanged_cv):
+    for ax in (exchanged_cv.plot(), exchanged_cv.path.plot(), exchanged_cv.plot("kept")):
+        ax.figure.draw_without_rendering()
+        (said,) = [one for one in ax.texts if one.get_gid() == "conclusion"]
+        legend, below = ax.get_legend().get_window_extent(), said.get_window_extent()
+        title = ax._left_title.get_window_extent()
+        assert legend.y1 <= below.y0 + 3.0
+        assert below.y1 <= title.y0 + 1.0
+        assert title.y1 <= ax.figure.bbox.y1
+        assert max(below.x1, title.x1) <= ax.figure.bbox.x1
+
+
+def test_axes_that_are_drawn_into_again_have_one_heading(small_cv):
+    _, ax = plt.subplots()
+    small_cv.plot(ax=ax)
+    small_cv.path.plot(ax=ax)
+    assert heading_of(ax)[0] == "How the search compared sets of inputs"
+    heading = take_heading(ax)
+    assert heading.title == "How the search compared sets of inputs"
+    assert heading.conclusion.endswith("a validation tells.")
+    assert not ax.texts
+    assert not ax.get_title(loc="left")

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import gpproj
+from gpproj.plots.folds import ranking_part
+from gpproj.plots.numbers import significant
 
 
 @pytest.mark.parametrize("cumulate", [True, False])
@@ -32,6 +34,7 @@ def test_few_cells_have_numbers_and_empty_ones_none(small_cv):
             text.get_text()
         )
         for text in ax.texts
+        if text.get_gid() is None
     }
     expected = table.stack()
     expected = expected[expected > 0]
@@ -42,7 +45,9 @@ def test_few_cells_have_numbers_and_empty_ones_none(small_cv):
 def test_a_large_map_can_be_drawn_in_part(large_cv):
     ax = gpproj.plots.ranking_heatmap(large_cv, size=3, max_sizes=5, max_inputs=4)
     table = large_cv.ranking_proportions(cumulate=True).iloc[:5]
-    names = [name for name in table if (table[name] > 0.0).any()][:4]
+    chosen = large_cv.path.best_inputs(3)
+    entered = [name for name in table if (table[name] > 0.0).any() and name not in chosen]
+    names = [name for name in table if name in {*chosen, entered[0]}]
     np.testing.assert_array_equal(ax.collections[0].get_array(), table[names].to_numpy().T)
     (mark,) = ax.lines
     assert list(mark.get_xdata()) == [3.5, 3.5]
@@ -54,7 +59,7 @@ def test_a_large_map_can_be_drawn_in_part(large_cv):
 def test_a_hundred_inputs_have_names_and_no_numbers(large_cv, overlap):
     ax = gpproj.plots.ranking_heatmap(large_cv)
     assert ax.collections[0].get_array().shape == (100, 100)
-    assert len(ax.texts) == 0
+    assert [one.get_gid() for one in ax.texts] == ["conclusion"]
     assert len(ax.figure.axes) == 2  # a colour bar says what the shares are
     labels = ax.get_yticklabels()
     assert len(labels) == 100
@@ -116,3 +121,46 @@ def test_sizes_that_do_not_exist_are_refused(small_cv, poor_cv):
         gpproj.plots.prediction_scatter(small_cv, 6)
     with pytest.raises(ValueError, match="size must be from 0 to 5, got -1"):
         gpproj.plots.prediction_scatter(small_cv, -1)
+
+
+def test_chosen_inputs_are_never_missing_from_the_map(large_cv):
+    shares = large_cv.ranking_proportions(cumulate=True)
+    late = shares.columns[90]
+    chosen = (late, "never seen", large_cv.path.order[0])
+    part = ranking_part(shares, 5, 3, chosen)
+    assert set(part.columns) == set(chosen)
+    assert part["never seen"].tolist() == [0.0] * 5
+    assert part[late].tolist() == shares[late].iloc[:5].tolist()
+    assert set(chosen) <= set(ranking_part(shares, 5, 10, chosen))
+    assert ranking_part(shares, None, None).shape == shares.shape
+
+
+def test_chosen_inputs_stand_out_in_the_map(exchanged_cv):
+    ax = gpproj.plots.ranking_heatmap(exchanged_cv, size=2)
+    bold = {one.get_text() for one in ax.get_yticklabels() if one.get_fontweight() == "bold"}
+    assert bold == set(exchanged_cv.path.best_inputs(2)) == {"a", "b"}
+
+
+def said_by(ax):
+    (found,) = [one.get_text() for one in ax.texts if one.get_gid() == "conclusion"]
+    return " ".join(found.split())
+
+
+def test_the_map_says_which_inputs_most_searches_agree_on(small_cv):
+    said = said_by(gpproj.plots.ranking_heatmap(small_cv, size=2))
+    orders, first = small_cv.orders, small_cv.path.order[:2]
+    sure = [name for name in first if sum(name in one[:2] for one in orders) >= len(orders) / 2]
+    rest = [name for name in first if name not in sure]
+    wanted = f"Chosen and among the first 2 in half of 4 searches or more: {', '.join(sure)}."
+    assert said == wanted + (f" Chosen, but in fewer of them: {', '.join(rest)}." if rest else "")
+    assert said_by(gpproj.plots.ranking_heatmap(small_cv, size=0)).endswith("no input is chosen.")
+
+
+def test_the_scatter_says_how_far_apart_the_models_are(small_cv, class_cv):
+    scores = small_cv.scores
+    said = said_by(gpproj.plots.prediction_scatter(small_cv, 2))
+    apart = np.median(np.abs(scores.mean[3] - scores.mean[0]))
+    assert f"less than {significant(apart)} apart" in said
+    alike = np.mean((class_cv.scores.mean[0] >= 0.5) == (class_cv.scores.mean[3] >= 0.5))
+    said = said_by(gpproj.plots.prediction_scatter(class_cv, 2))
+    assert said.endswith(f"in {100.0 * alike:.0f} % of the rows.")

@@ -42,9 +42,13 @@ def names_of(ax):
     return [tick.get_text() for tick in ax.get_xticklabels()]
 
 
+def sorted_by_mean(table):
+    return table.loc[table.mean(axis=1).sort_values(ascending=False).index]
+
+
 def test_bars_of_a_reference_are_its_table(ref):
     ax = gpproj.plots.relevance_bars(ref, random_state=0)
-    table = gpproj.relevance_table(ref, random_state=0)
+    table = sorted_by_mean(gpproj.relevance_table(ref, random_state=0))
     np.testing.assert_allclose(heights_of(ax), table.to_numpy().T)
     assert names_of(ax) == list(table.index)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -55,7 +59,7 @@ def test_bars_of_a_reference_are_its_table(ref):
 
 def test_measures_can_be_chosen(ref):
     ax = gpproj.plots.relevance_bars(ref, ["kl", "ard"])
-    expected = gpproj.relevance_table(ref, ["kl", "ard"])
+    expected = sorted_by_mean(gpproj.relevance_table(ref, ["kl", "ard"]))
     np.testing.assert_allclose(heights_of(ax), expected.to_numpy().T)
     colours = [bars[0].get_facecolor() for bars in ax.containers]
     assert all(same_color(one, two) for one, two in zip(colours, COLOURS, strict=False))
@@ -78,6 +82,16 @@ def test_measures_of_a_mapping_follow_the_inputs_of_the_first():
     ax = gpproj.plots.relevance_bars({"mine": one, "yours": two})
     np.testing.assert_allclose(heights_of(ax), [[1.0, 0.5], [1.0, 0.5]])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mine", "yours"]
+
+
+def test_a_group_has_one_bar_as_high_as_its_largest():
+    table = pd.DataFrame({"ard": [1.0, 0.2, 0.5]}, index=["a=x", "a=y", "b"])
+    ax = gpproj.plots.relevance_bars(table, groups={"a": ["a=x", "a=y"]})
+    assert names_of(ax) == ["a", "b"]
+    np.testing.assert_allclose(heights_of(ax), [[1.0, 0.5]])
+    assert names_of(gpproj.plots.relevance_bars(table, groups={"both": [2, "a=y"]}))[1] == "both"
+    with pytest.raises(ValueError, match="groups must name inputs of the measures; saw 'c'"):
+        gpproj.plots.relevance_bars(table, groups={"a": ["c"]})
 
 
 def test_a_measure_that_is_zero_everywhere_has_no_bars():

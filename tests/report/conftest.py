@@ -94,7 +94,7 @@ def written(report_file):
     """Write a report; return its text and its tree."""
 
     def write(cv, **options):
-        options = {"effects": 2, "stand_ins": 0} | options
+        options = {"effects": 2, "stand_ins": 0, "interactions": 0} | options
         text = report_file(cv, **options).read_text(encoding="utf-8")
         return text, read_page(text)
 

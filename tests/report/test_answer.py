@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 
 import gpproj
+from gpproj.plots.numbers import significant
 from gpproj.report.answer import apart
 
 
 def opening(words, tree):
     header = tree.find(".//header")
     return [words(one) for one in header.iter("p")]
+
+
+def told(words, tree):
+    """How well both predict, in plain words and in those of statistics."""
+    said = opening(words, tree)
+    return (next(one for one in said if one.startswith(start)) for start in ("In rows", "On rows"))
 
 
 def as_good(cv, sizes, more=0.0):
@@ -34,14 +41,20 @@ def better_null(cv):
 
 def test_some_inputs_are_enough(small_cv, written, words):
     _, tree = written(small_cv)
-    answer, lost, kept, how = opening(words, tree)
+    answer, plain, kept, lost, how = opening(words, tree)
     assert answer == "3 of 5 inputs predict as well as all: age, bmi, bp."
     row, reference = small_cv.summary().loc[3], small_cv.reference_summary()
     side = "above" if row["elpd_diff"] > 0 else "below"
+    own, whole = (f"{100.0 * one['r2']:.0f} %" for one in (row, reference))
+    assert plain == (
+        f"In rows that had been left out, the model on these 3 inputs explains {own} of the "
+        f"variance of the target; with all inputs it is {whole}."
+    )
     assert lost == (
         f"On rows that had been left out, the submodel's elpd is {abs(row['elpd_diff']):.1f} ± "
         f"{row['elpd_diff_se']:.1f} (s.e.) {side} the reference's; its R² is {row['r2']:.2f}, "
-        f"the reference's {reference['r2']:.2f}."
+        f"the reference's {reference['r2']:.2f}. The verdict goes by elpd, which is explained "
+        "below."
     )
     assert kept == small_cv.trade_off()
     assert how == (
@@ -51,22 +64,30 @@ def test_some_inputs_are_enough(small_cv, written, words):
 
 def test_of_classes_the_loss_is_told_by_area_and_accuracy(class_cv, written, words):
     _, tree = written(class_cv, effects=0)
-    _, lost, *_ = opening(words, tree)
+    plain, lost = told(words, tree)
     row, reference = class_cv.summary().loc[class_cv.suggest_size()], class_cv.reference_summary()
-    assert lost.endswith(
+    right = [f"{100.0 * one['accuracy']:.0f} %" for one in (row, reference)]
+    assert plain.endswith(
+        "finds the right class of {} of the rows; with all inputs it is {}.".format(*right)
+    )
+    assert (
         f"the reference's; its AUC is {row['auc']:.2f}, the reference's {reference['auc']:.2f}; "
         f"its accuracy is {row['accuracy']:.2f}, the reference's {reference['accuracy']:.2f}."
-    )
+    ) in lost
 
 
 def test_of_counts_the_loss_is_told_by_the_deviance(count_cv, written, words):
     _, tree = written(count_cv, effects=0)
-    _, lost, *_ = opening(words, tree)
+    plain, lost = told(words, tree)
     row, reference = count_cv.summary().loc[count_cv.suggest_size()], count_cv.reference_summary()
-    assert lost.endswith(
+    off = [significant(one["rmse"]) for one in (row, reference)]
+    assert plain.endswith(
+        "off by {}, as a root mean square; with all inputs it is {}.".format(*off)
+    )
+    assert (
         f"the reference's; its mean deviance is {row['deviance']:.2f}, the reference's "
         f"{reference['deviance']:.2f}."
-    )
+    ) in lost
 
 
 def test_the_answer_is_that_of_the_validation(small_cv, poor_cv, written, words):
@@ -114,7 +135,7 @@ def test_one_input_is_not_all_of_several(make, written, words):
 
 def test_a_null_model_that_is_better_is_no_success(small_cv, written, words):
     _, tree = written(better_null(small_cv))
-    answer, lost, _, pointer, _ = opening(words, tree)
+    answer, pointer, _, _, lost, _ = opening(words, tree)
     assert answer.startswith("No input helps: the null model predicts better than all 5")
     assert "the null model's elpd is 4.0 ± 0.0 (s.e.) above the reference's" in lost
     assert pointer == "One thing needs a look first: see diagnostics."
@@ -127,7 +148,7 @@ def test_no_input_is_needed_where_nothing_is_lost_without(make, written, words):
 
 def test_where_no_size_is_enough_the_one_in_question_is_shown(poor_cv, written, words):
     _, tree = written(poor_cv)
-    lost = opening(words, tree)[1]
+    lost = opening(words, tree)[-2]
     assert lost.startswith(f"The submodel on {poor_cv.size_in_question} inputs has an elpd ")
     assert "below the reference's" in lost
     assert "suggested size" not in words(tree.find(".//figure[@class='scores']"))
@@ -135,9 +156,9 @@ def test_where_no_size_is_enough_the_one_in_question_is_shown(poor_cv, written, 
 
 def test_a_size_of_ones_own_is_told_from_the_suggested_one(small_cv, written, words):
     _, tree = written(small_cv, size=1)
-    answer, lost, *_ = opening(words, tree)
+    answer, *_, lost, _ = opening(words, tree)
     assert answer == "This report is about the submodel on 1 of 5 inputs: age."
-    assert lost.endswith("The suggested size is 3, not 1.")
+    assert "The suggested size is 3, not 1." in lost
     _, tree = written(small_cv, size=0)
     assert opening(words, tree)[0] == "This report is about the submodel on no inputs."
 
@@ -190,3 +211,23 @@ def test_sizes_that_do_not_exist_are_refused(small_cv, tmp_path):
     with pytest.raises(ValueError, match="size must be from 0 to 5, got 6"):
         gpproj.write_report(small_cv, tmp_path / "report.html", size=6)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_may_be_wrong_is_said_below_the_answer(small_cv, written, words):
+    _, tree = written(small_cv, effects=0, warnings=[f"thing {one}" for one in "abcde"])
+    header = tree.find(".//header")
+    (box,) = header.findall("div[@class='alarm']")
+    assert words(box.find("p")) == "5 things need a look first: see diagnostics."
+    assert [words(one) for one in box.iter("li")] == [f"thing {one}" for one in "abcd"]
+    assert list(header).index(box) == 2  # after the title and the answer
+    _, tree = written(small_cv, effects=0)
+    assert tree.find(".//header/div") is None
+
+
+def test_the_target_has_its_name(small_cv, written, words):
+    _, tree = written(small_cv, effects=1, target="price <b>")
+    assert "of the variance of price <b>; with all" in opening(words, tree)[1]
+    said = words(tree.find(".//section[@id='effects']"))
+    assert "Drawn upwards: average price <b>." in said
+    drawn = tree.find(".//section[@id='effects']//svg").get("aria-label")
+    assert drawn.startswith("average price <b> as age moves")

@@ -9,14 +9,14 @@ import pytest
 
 from gpproj.reference.draws import Draws
 from gpproj.report.concerns import remarks
-from gpproj.report.findings import findings_of
+from gpproj.report.findings import Findings, size_of
 
 KINDS = ("look", "note", "fine")
 
 
 def said(cv, given=(), size=None):
     """Remarks by their kind."""
-    found = remarks(findings_of(cv, size, 0, 10, 2), given)
+    found = remarks(Findings(cv, *size_of(cv, size), 0, 10, 2), given)
     return {kind: [one.text for one in found if one.kind == kind] for kind in KINDS}
 
 
@@ -43,7 +43,9 @@ def test_a_good_run_has_nothing_to_look_at(real_cv):
 
 
 def test_what_is_wrong_comes_first(poor_cv):
-    kinds = [one.kind for one in remarks(findings_of(poor_cv, None, 0, 10, 2), ["a"])]
+    kinds = [
+        one.kind for one in remarks(Findings(poor_cv, *size_of(poor_cv, None), 0, 10, 2), ["a"])
+    ]
     assert kinds == sorted(kinds, key=KINDS.index)
     assert len(set(kinds)) == 3
 

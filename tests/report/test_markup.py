@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpproj.plots.numbers import number, percent, significant
 from gpproj.plots.style import cut
 from gpproj.report.markup import (
     FORBIDDEN,
     Markup,
     escaped,
     listing,
-    number,
-    percent,
-    significant,
     tag,
 )
 

@@ -11,6 +11,7 @@ import gpproj
 from gpproj.kernels import SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.report import findings as room
+from gpproj.report import matrix
 from tests.fitting import fit_mode
 
 COPY = "<b>copy</b>"
@@ -49,21 +50,34 @@ def test_inputs_that_are_interchangeable_are_named_in_a_sentence(cv, written, wo
     assert words(section(tree).find("h2")) == "Who else could it be?"
 
 
-def test_every_chosen_input_has_a_line_with_its_best_stand_in(cv, written, words, csv):
+def test_every_chosen_input_has_a_line_and_its_stand_ins_a_column(cv, written, words, csv):
     _, tree = written(cv, size=2, effects=0, stand_ins=3)
-    head, *lines = lines_of(words, tree)
-    assert head == ["Input", "Adds", "Best stand-in", "Replaced", "Cost", "Others"]
+    (chosen, adds, *others), *lines = lines_of(words, tree)
+    assert (chosen, adds) == ("Chosen", "Adds")
     table = cv.path.alternatives(2, 3)
+    known = table.set_index(["input", "stand_in"])
+    best = table[table["stand_in"] != ""].groupby("stand_in")["replaced"].max()
+    assert others == list(best.sort_values(ascending=False).index)
     assert [line[0] for line in lines] == list(cv.path.best_inputs(2))
-    for name, adds, best, replaced, cost, rest in lines:
-        alone, first, *others = table[table["input"] == name].itertuples()
-        assert adds == shown(alone.cost, 1)
-        assert best == first.stand_in + (" interchangeable" if first.interchangeable else "")
-        assert replaced == shown(first.replaced)
-        assert cost == shown(first.cost, 1)
-        assert rest == ", ".join(f"{one.stand_in} {shown(one.replaced)}" for one in others)
+    for name, alone, *cells in lines:
+        assert alone == shown(known.loc[(name, ""), "cost"], 1)
+        for other, cell in zip(others, cells, strict=True):
+            there = (name, other) in known.index
+            assert cell == (shown(known.loc[(name, other), "replaced"]) if there else "")
+    shades = {
+        one.get("class") for one in section(tree).iter("span") if "shade" in one.get("class", "")
+    }
+    assert "shade shade-5" in shades or "shade shade-4" in shades
     found = csv(tree, "stand-ins", keep_default_na=False, na_values={"replaced": ""})
     assert_frame_equal(found, table, rtol=1e-6)
+
+
+def test_only_the_stand_ins_that_replace_most_have_columns(cv, written, words, monkeypatch):
+    monkeypatch.setattr(matrix, "COLUMNS", 1)
+    _, tree = written(cv, size=2, effects=0, stand_ins=4)
+    head, *_ = lines_of(words, tree)
+    assert head == ["Chosen", "Adds", COPY]
+    assert words(section(tree)).endswith("The 1 stand-ins that replace most.")
 
 
 def test_that_no_other_input_will_do_is_said(cv, written, words):
@@ -78,7 +92,7 @@ def test_that_no_other_input_will_do_is_said(cv, written, words):
 
 def test_inputs_that_add_nothing_have_none(small_cv, written, words):
     _, tree = written(small_cv, effects=0, stand_ins=2)  # made-up submodels, which are all alike
-    assert [line[2:] for line in lines_of(words, tree)[1:]] == [["none", "", "", ""]] * 3
+    assert [line[2:] for line in lines_of(words, tree)] == [[]] * 4
 
 
 def test_no_inputs_and_none_asked_for_say_so(small_cv, written, words):
@@ -96,4 +110,4 @@ def test_of_many_inputs_the_first_ones_have_stand_ins(cv, written, words, monkey
     monkeypatch.setattr(room, "EXCHANGED", 1)
     _, tree = written(cv, size=2, effects=0, stand_ins=2)
     assert [line[0] for line in lines_of(words, tree)[1:]] == ["line"]
-    assert words(section(tree)).endswith("The first 1 of 2 inputs.")
+    assert words(section(tree)).endswith("The first 1 of 2.")

@@ -41,6 +41,7 @@ def write_run_report(run: Run, cv: gpproj.Validation, file: Path) -> Path:
         cv,
         file,
         title=f"Inputs that predict {run.settings.target}",
+        target=run.settings.target,
         command=run.settings.command(run.folder),
         seed=run.settings.seed,
         warnings=run.said,

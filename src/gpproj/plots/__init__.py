@@ -5,7 +5,9 @@ from __future__ import annotations
 from gpproj.plots.calibration import calibration
 from gpproj.plots.curves import error_curve, score_curve, trade_off
 from gpproj.plots.folds import prediction_scatter, ranking_heatmap
-from gpproj.plots.inputs import effects, relevance_bars
+from gpproj.plots.inputs import relevance_bars
+from gpproj.plots.pairs import interactions
+from gpproj.plots.panels import effects
 from gpproj.plots.style import BLUE, COLOURS, GREEN, GREY, ORANGE, PINK
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "calibration",
     "effects",
     "error_curve",
+    "interactions",
     "prediction_scatter",
     "ranking_heatmap",
     "relevance_bars",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpproj.plots.style import BLUE, GREY, legend_above, new_axes
+from gpproj.plots.numbers import percent
+from gpproj.plots.style import BLUE, GREY, legend_above, new_axes, put_heading
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from gpproj.reference import Reference
@@ -46,6 +48,7 @@ def calibration(ref: Reference, ax: Axes | None = None) -> Axes:
         last = "" if ref.classes is None else f" of {ref.classes[-1]}"
         ax.set_xlabel(f"predicted probability{last}")
         ax.set_ylabel(f"share{last}")
+        put_heading(ax, TITLE, _within_chance(table))
         return ax
     left, right = table["lower"].to_numpy(), table["upper"].to_numpy()
     shares = table["share"].to_numpy()
@@ -60,4 +63,16 @@ def calibration(ref: Reference, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel("predicted probability of a smaller target")
     ax.set_ylabel("share of the rows")
+    level, found = list(check.coverage.items())[-1]
+    inside = f"Intervals of {percent(level)} hold {percent(found)} of the rows that were left out. "
+    put_heading(ax, TITLE, inside + _within_chance(table))
     return ax
+
+
+TITLE = "Are predictions as certain as they say?"
+
+
+def _within_chance(table: pd.DataFrame) -> str:
+    """Say how many bins are where they should be."""
+    inside = int(((table["share"] >= table["low"]) & (table["share"] <= table["high"])).sum())
+    return f"{inside} of {len(table)} bins are within what chance allows."

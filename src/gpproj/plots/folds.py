@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpproj.plots.numbers import percent, significant
 from gpproj.plots.style import (
     BLUE,
     GREY,
+    LONGEST,
     ORANGE,
+    cut,
     font_size,
     legend_above,
     name_inputs,
     new_axes,
+    put_heading,
     room_for,
 )
 
@@ -59,7 +64,8 @@ def ranking_heatmap(
     from matplotlib import colormaps
     from matplotlib.ticker import MaxNLocator
 
-    table = ranking_part(cv.ranking_proportions(cumulate), max_sizes, max_inputs)
+    chosen = () if size is None else cv.path.best_inputs(size)
+    table = ranking_part(cv.ranking_proportions(cumulate), max_sizes, max_inputs, chosen)
     sizes, names = table.index.to_numpy(), list(table.columns)
     shares = table.to_numpy().T
     width, height = max(5.0, 2.5 + 0.45 * len(sizes)), max(3.0, 1.0 + 0.25 * len(names))
@@ -70,6 +76,8 @@ def ranking_heatmap(
     cells = ax.pcolormesh(*edges, shares, cmap=colours, vmin=0.0, vmax=1.0, gid="cells")
     ax.invert_yaxis()
     name_inputs(ax, "y", names)
+    for row, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True):
+        label.set_fontweight("bold" if names[int(row)] in chosen else "normal")
     wide, high = room_for(ax, "x", len(sizes)), room_for(ax, "y", len(names))
     if wide >= 20.0:
         ax.set_xticks(sizes)
@@ -91,17 +99,53 @@ def ranking_heatmap(
             ax.text(sizes[column], row, f"{share:.0%}", color=colour, **place)
     else:
         ax.figure.colorbar(cells, ax=ax, aspect=30.0).set_label("share of the folds")
+    put_heading(ax, "How often searches without some of the rows took each input", _votes(cv, size))
     return ax
 
 
+def _votes(cv: Validation, size: int | None) -> str:
+    """Say which inputs of a size most searches agree on."""
+    size = cv.size_in_question if size is None else size
+    inputs, count = cv.path.best_inputs(size), len(cv.orders)
+    if not inputs:
+        return f"From {count} searches; no input is chosen."
+    shares = {name: np.mean([name in order[:size] for order in cv.orders]) for name in inputs}
+    sure = [name for name, share in shares.items() if share >= 0.5]
+    rest = [name for name, share in shares.items() if share < 0.5]
+    first = "first" if size == 1 else f"among the first {size}"
+    said = f"Chosen and {first} in half of {count} searches or more: {_named(sure)}."
+    return f"{said} Chosen, but in fewer of them: {_named(rest)}." if rest else said
+
+
+def _named(names: list[str], most: int = 6) -> str:
+    """Return names in a row, of many the first ones.
+
+    Examples
+    --------
+    >>> _named([]), _named(["age", "bmi"]), _named(list("abcd"), 2)
+    ('none', 'age, bmi', 'a, b and 2 more')
+    """
+    shown = ", ".join(cut(name, LONGEST) for name in names[:most])
+    return (f"{shown} and {len(names) - most} more" if len(names) > most else shown) or "none"
+
+
 def ranking_part(
-    shares: pd.DataFrame, max_sizes: int | None, max_inputs: int | None
+    shares: pd.DataFrame,
+    max_sizes: int | None,
+    max_inputs: int | None,
+    chosen: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return the first sizes of a table of ranking proportions and the inputs that have entered."""
-    part = shares.iloc[:max_sizes]
+    """Return the first sizes of a table of ranking proportions and the inputs that have entered.
+
+    Those that are chosen are never left out: ones that no order has are in best sets alone.
+    """
+    absent = [name for name in chosen if name not in shares]
+    part = shares.iloc[:max_sizes].reindex(columns=[*absent, *shares.columns], fill_value=0.0)
     if max_inputs is None or part.empty:
         return part
-    return part.loc[:, (part > 0.0).any()].iloc[:, :max_inputs]
+    entered = [name for name in part if (part[name] > 0.0).any() and name not in chosen]
+    kept = {*chosen, *entered[: max(max_inputs - len(chosen), 0)]}
+    return part.loc[:, [name for name in part if name in kept]]
 
 
 def prediction_scatter(
@@ -156,7 +200,24 @@ def prediction_scatter(
     ax.set_xlabel("prediction, reference")
     ax.set_ylabel(f"prediction, submodel of size {size}")
     legend_above(ax, *ax.get_legend_handles_labels())
+    put_heading(ax, "Predictions of rows that neither model has seen", _agreed(cv, rows))
     return ax
+
+
+def _agreed(cv: Validation, rows: pd.DataFrame) -> str:
+    """Say how far apart the two models are, beside how far the reference is from the target."""
+    reference, submodel = rows["reference_mean"], rows["submodel_mean"]
+    if cv.reference.training.kind.has_classes:
+        alike = float(np.mean((reference >= 0.5) == (submodel >= 0.5)))
+        return f"Both think the same class more probable in {percent(alike)} of the rows."
+    apart, missed = (
+        np.median(np.abs(submodel - reference)),
+        np.median(np.abs(rows["y"] - reference)),
+    )
+    return (
+        f"In half of the rows they are less than {significant(apart)} apart, where the model on "
+        f"all inputs misses the target by {significant(missed)}."
+    )
 
 
 def paired_predictions(cv: Validation, size: int) -> pd.DataFrame:

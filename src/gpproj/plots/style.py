@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from gpproj.plots.scripts import drawable, text_style, width_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 GREEN, PINK = "#009E73", "#CC79A7"
@@ -28,6 +32,11 @@ SLANT = 40.0
 """Degrees by which names below the axis slant where there is room."""
 CHARACTER = 0.55
 """Average width of a character, in font sizes."""
+BOLD = 0.65
+"""The same of bold characters."""
+NARROWEST = 120.0
+"""Points that headings take at least, also above axes that are narrower."""
+CONCLUSION = "conclusion"
 
 
 def new_axes(
@@ -47,7 +56,7 @@ def new_axes(
         return ax
     import matplotlib.pyplot as plt
 
-    longest = max((len(shortened(name)) for name in upright), default=0)
+    longest = max((width_of(shortened(name)) for name in upright), default=0)
     height += max(longest - 5, 0) * CHARACTER * font_size("x") / 72.0
     size = min(width, WIDEST), min(height, WIDEST)
     figure, new = plt.subplots(figsize=size, layout="constrained")
@@ -57,21 +66,86 @@ def new_axes(
 
 def legend_above(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
     """Put the legend above the axes, where it hides nothing, in as many columns as fit."""
-    size, room = font_size("legend"), room_for(ax, "x")
-    widths = [size * (4.0 + CHARACTER * len(label)) for label in labels]
+    size, room, labels = font_size("legend"), room_for(ax, "x"), [*map(drawable, labels)]
+    widths = [size * (4.0 + CHARACTER * width_of(label)) for label in labels]
     fitting = (
         columns
         for columns in range(len(labels), 1, -1)
         if sum(part.max() for part in np.array_split(widths, columns)) <= room
     )
-    ax.legend(
+    legend = ax.legend(
         handles,
         labels,
         frameon=False,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         ncols=next(fitting, 1),
+        prop={"size": size, "family": text_style(*labels).get("fontfamily")},
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names may have dollars
+
+
+class Heading(NamedTuple):
+    """What is written above a plot."""
+
+    title: str
+    conclusion: str
+    """What to conclude from it, in a sentence or two."""
+
+
+def put_heading(ax: Axes, title: str, conclusion: str, settle: bool = True) -> None:
+    """Put a title above the axes and their legend, and below it what to conclude.
+
+    Where it is one of several panels, only the first one needs to `settle` their layout.
+    """
+    _remove_conclusion(ax)
+    figure = cast("Figure", ax.figure)
+    if settle and figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()  # labels that came meanwhile make axes narrower
+    legend, size = ax.get_legend(), font_size("legend")
+    above = 4.0
+    if legend is not None:
+        above += legend.get_window_extent().height * 72.0 / ax.figure.dpi
+    room = max(room_for(ax, "x"), NARROWEST)
+    conclusion, title = drawable(conclusion), drawable(title)
+    lines = fill(conclusion, max(int(room / (CHARACTER * size)), 20))
+    ax.annotate(
+        lines,
+        (0.0, 1.0),
+        (0.0, above),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="bottom",
+        fontsize=size,
+        gid=CONCLUSION,
+        parse_math=False,
+        **text_style(lines),
+    )
+    ax.set_title(
+        fill(title, max(int(room / (BOLD * font_size("title"))), 15)),
+        loc="left",
+        pad=above + 4.0 + 1.25 * size * (1 + lines.count("\n")),
+        fontweight="bold",
+        fontsize=font_size("title"),
+        parse_math=False,
+        **text_style(title),
+    )
+
+
+def take_heading(ax: Axes) -> Heading:
+    """Return what is written above a plot, and leave it without."""
+    title = " ".join(ax.get_title(loc="left").split())
+    ax.set_title("", loc="left")
+    return Heading(title, _remove_conclusion(ax))
+
+
+def _remove_conclusion(ax: Axes) -> str:
+    """Remove what was concluded, and return it."""
+    found = [one for one in ax.texts if one.get_gid() == CONCLUSION]
+    for one in found:
+        one.remove()
+    return " ".join(" ".join(one.get_text() for one in found).split())
 
 
 def room_for(ax: Axes, axis: Literal["x", "y"], count: int = 1) -> float:
@@ -91,9 +165,9 @@ def name_inputs(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None
     size = min(font_size(axis), max(room / SPACING, SMALLEST))
     every = int(np.ceil(SMALLEST * SPACING / room))
     shown = [shortened(name) for name in names[::every]]
-    longest = max(map(len, shown), default=0)
+    longest = max(map(width_of, shown), default=0)
     fits = axis == "y" or CHARACTER * size * (1 + longest) <= every * room
-    style: dict[str, Any] = {"fontsize": size}
+    style: dict[str, Any] = {"fontsize": size, **text_style(*shown)}
     if not fits:
         slants = every * room * np.sin(np.radians(SLANT)) >= SPACING * size
         style["rotation"] = SLANT if slants else 90.0
@@ -131,7 +205,7 @@ def cut(name: str, longest: int) -> str:
     return f"{name[: longest - 1 - end]}…{name[-end:]}"
 
 
-def shortened(name: str) -> str:
+def shortened(name: str, longest: int = LONGEST) -> str:
     """Return a name as matplotlib can draw it on one line: cut, and with dollars as they are.
 
     Examples
@@ -139,13 +213,12 @@ def shortened(name: str) -> str:
     >>> shortened("PctKidsBornNeverMarriedInTheArea")
     'PctKidsBornNev…InTheArea'
     """
-    line = cut(" ".join(str(name).split()), LONGEST)
-    drawn = (one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
-    return "".join(drawn).replace("$", r"\$")  # a pair of them would be read as a formula
+    line = cut(" ".join(str(name).split()), longest)
+    return drawable(line).replace("$", r"\$")  # a pair of them would be read as a formula
 
 
-def font_size(part: Literal["x", "y", "legend"]) -> float:
-    """Return the user's font size of tick labels along an axis, or of legends, in points."""
+def font_size(part: Literal["x", "y", "legend", "title"]) -> float:
+    """Return the user's font size of tick labels, legends or headings, in points."""
     from matplotlib import rcParams
     from matplotlib.font_manager import FontProperties
 
@@ -153,5 +226,6 @@ def font_size(part: Literal["x", "y", "legend"]) -> float:
         "x": rcParams["xtick.labelsize"],
         "y": rcParams["ytick.labelsize"],
         "legend": rcParams["legend.fontsize"],
+        "title": rcParams["axes.labelsize"],
     }
     return float(FontProperties(size=sizes[part]).get_size_in_points())

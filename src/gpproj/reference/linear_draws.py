@@ -207,23 +207,6 @@ class LinearDraws:
         found: Host = np.logaddexp.reduce(own, axis=0)
         return found
 
-    def averages(self, X: Host, columns: list[int], values: Host) -> Prediction:
-        """Return moments of the average over rows as one input moves, `(k,)` each.
-
-        Parameters
-        ----------
-        X : array `(m, d)`
-            The rows.
-        columns : list of int
-            Which input, in each of k moves.
-        values : array `(k,)`
-            What it is then in all rows.
-        """
-        centre = X.mean(axis=0)
-        start = self.intercept + self.slopes @ centre
-        moved = start[:, None] + self.slopes[:, columns] * (values - centre[columns])
-        return self._mixed(moved, np.zeros((self.count, 1)))
-
     def _shifted(self, X: Host, offset: Host | None) -> Host:
         found = self.new_values(X)
         return found if offset is None else found + offset

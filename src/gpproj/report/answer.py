@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from gpproj.plots.numbers import number, percent
+from gpproj.plots.style import cut
 from gpproj.projection import CRITERIA
 from gpproj.report.findings import Findings
-from gpproj.report.markup import Markup, joined, listing, number, percent
+from gpproj.report.markup import LONGEST, Markup, joined, listing
 from gpproj.validation.scores import STATISTICS
 from gpproj.validation.sizes import GAIN
 
@@ -18,18 +20,36 @@ if TYPE_CHECKING:
 def answer(findings: Findings) -> Markup:
     """Return the answer in one sentence, or what the report is about instead."""
     if findings.suggested is None or findings.size == findings.suggested:
-        said, inputs = findings.cv.verdict()
-        return joined(said, ": ", listing(list(inputs)), ".") if inputs else joined(said, ".")
-    inputs = findings.submodel.inputs
-    names = listing(list(inputs))
+        said, found = findings.cv.verdict()
+        return joined(said, ": ", listing(list(found)), ".") if found else joined(said, ".")
+    inputs = findings.chosen
+    names = listing(inputs)
     which = joined(f"{len(inputs)} of {findings.d} inputs: ", names) if inputs else "no inputs"
     return joined("This report is about the submodel on ", which, ".")
+
+
+def plainly(findings: Findings) -> str:
+    """Return how well both models predict, in words that need no explanation."""
+    row, reference, k = findings.scores.loc[findings.size], findings.reference, len(findings.chosen)
+    inputs = ("this input" if k == 1 else f"these {k} inputs") if k else "no inputs"
+    start = f"In rows that had been left out, the model on {inputs}"
+    everything = "with all inputs it" if findings.d > 1 else "with the only input it"
+    if findings.kind.has_classes:
+        own, whole = (percent(one["accuracy"]) for one in (row, reference))
+        return f"{start} finds the right class of {own} of the rows; {everything} is {whole}."
+    if not findings.kind.takes_exposure and row["r2"] > 0.0 and reference["r2"] > 0.0:
+        own, whole = (percent(one["r2"]) for one in (row, reference))
+        target = cut(findings.target, LONGEST) if findings.target else "the target"
+        return f"{start} explains {own} of the variance of {target}; {everything} is {whole}."
+    typical = next(one for one in findings.shown if one.stat == "rmse")
+    own, whole = (typical.text(one["rmse"]) for one in (row, reference))
+    return f"{start} is off by {own}, as a root mean square; {everything} is {whole}."
 
 
 def lost(findings: Findings) -> Markup:
     """Return what the submodel loses to the reference, with its uncertainty."""
     row, reference = findings.scores.loc[findings.size], findings.reference
-    k = len(findings.submodel.inputs)
+    k = len(findings.chosen)
     if findings.suggested is None:
         said = f"The submodel on {counted(k, 'input')} has an elpd "
     elif k:

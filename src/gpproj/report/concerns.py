@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gpproj.plots.numbers import number
 from gpproj.reference import GaussianProcessReference, Reference
 from gpproj.reference.diagnostics import RHAT, warn_of_trouble
 from gpproj.report.answer import apart, counted
 from gpproj.report.findings import Findings
-from gpproj.report.markup import Markup, joined, listing, number
+from gpproj.report.markup import Markup, joined, listing
 from gpproj.validation.loo import worst_k
 
 FEW_ROWS = 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpproj.data import TargetKind
+from gpproj.dependence import Factor, factors_of, interactions, joint_effect
 from gpproj.plots.folds import paired_predictions
-from gpproj.plots.inputs import averaged_rows, effects_of_both
+from gpproj.plots.numbers import number, significant
+from gpproj.plots.panels import averaged_rows, effect_label, effects_of_both
 from gpproj.projection import Submodel
-from gpproj.report.markup import number, significant
 from gpproj.report.statistics import Shown, shown_statistics
+from gpproj.search.alternatives import known_units
 from gpproj.validation import Validation
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 EXCHANGED = 12
 """Inputs of the submodel whose stand-ins are looked for, at most: each takes as long as a step of
 the search."""
+
+PAIRED, PAIR_ROWS, PAIR_POINTS = 8, 40, 20
+"""Inputs of the submodel whose pairs are looked at, the rows for it, and the points of a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +46,10 @@ class Findings:
     """Number of values of each input in its effect."""
     most: int = 0
     """Largest number of stand-ins of an input."""
+    target: str | None = None
+    """What the target is called, if anything."""
+    joint: int = 0
+    """Largest number of pairs of inputs whose joint effect is shown."""
 
     @property
     def kind(self) -> TargetKind:
@@ -97,10 +107,31 @@ class Findings:
         """What could stand in for the inputs of the submodel."""
         return self.cv.path.alternatives(self.size, self.most, inputs=self.asked)
 
+    @cached_property
+    def groups(self) -> dict[str, tuple[int, ...]]:
+        """What the search takes in one step, by name: the levels of a column are one."""
+        return {unit.name: unit.positions for unit in known_units(self.cv.path)}
+
+    @cached_property
+    def factors(self) -> dict[str, Factor]:
+        """Columns that are several inputs, by name."""
+        columns = self.cv.reference.training.columns
+        return {one.name: one for one in factors_of(columns, self.groups)}
+
+    def columns_of(self, inputs: Iterable[str]) -> list[str]:
+        """Return the columns of some inputs: levels of a column are not counted one by one."""
+        column = {level: one.name for one in self.factors.values() for level in one.inputs}
+        return list(dict.fromkeys(column.get(name, name) for name in inputs))
+
+    @cached_property
+    def chosen(self) -> list[str]:
+        """Columns of the submodel."""
+        return self.columns_of(self.submodel.inputs)
+
     @property
     def d(self) -> int:
-        """Number of inputs."""
-        return self.cv.reference.training.d
+        """Number of columns that inputs were made of."""
+        return len(self.columns_of(self.cv.reference.feature_names))
 
     @property
     def predicted(self) -> int:
@@ -126,8 +157,8 @@ class Findings:
 
     @property
     def drawn(self) -> list[str]:
-        """Inputs whose effects are shown."""
-        return list(self.submodel.inputs[: self.panels])
+        """Inputs and columns whose effects are shown."""
+        return self.chosen[: self.panels]
 
     @cached_property
     def X(self) -> Any:
@@ -137,18 +168,45 @@ class Findings:
     @cached_property
     def effects(self) -> pd.DataFrame:
         """Effects of the inputs in the submodel and in the reference: `gpproj.effects` of both."""
-        return effects_of_both(self.submodel, self.cv.reference, self.X, self.drawn, self.points)
+        return effects_of_both(
+            self.submodel,
+            self.cv.reference,
+            self.X,
+            self.drawn,
+            self.points,
+            scale="response",
+            groups=self.groups,
+        )
+
+    @property
+    def label(self) -> str:
+        """What effects are about: the target, a probability or a rate."""
+        return effect_label(self.cv.reference, "response", self.target)
+
+    @property
+    def paired(self) -> list[str]:
+        """Inputs and columns whose pairs are looked at."""
+        return self.chosen[: PAIRED if self.joint else 0]
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Which of them act together: `gpproj.interactions`."""
+        X = averaged_rows(self.cv.reference, min(self.rows, PAIR_ROWS))
+        return interactions(self.submodel, X, self.paired, groups=self.groups)
+
+    def joint_effect(self, one: str, two: str) -> pd.DataFrame:
+        """Return the joint effect of two of them."""
+        X = averaged_rows(self.cv.reference, min(self.rows, PAIR_ROWS))
+        points = min(self.points, PAIR_POINTS)
+        how: dict[str, Any] = {"scale": "response", "groups": self.groups}
+        return joint_effect(self.submodel, X, (one, two), points, **how)
 
 
-def findings_of(
-    cv: Validation, size: int | None, panels: int, rows: int, points: int, most: int = 0
-) -> Findings:
-    """Return the findings about a size: the given one, else the suggested one, else the best."""
+def size_of(cv: Validation, size: int | None) -> tuple[int | None, int]:
+    """Return the suggested size, and the one to show: that given, suggested, or in question."""
     suggested = cv.smallest_enough()
     if size is None:
-        size = suggested
-    elif not 0 <= size < len(cv.path):
+        return suggested, cv.size_in_question
+    if not 0 <= size < len(cv.path):
         raise ValueError(f"size must be from 0 to {len(cv.path) - 1}, got {size}")
-    if size is None:
-        size = cv.size_in_question
-    return Findings(cv, suggested, size, panels, rows, points, most)
+    return suggested, size

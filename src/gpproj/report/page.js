@@ -52,6 +52,24 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
   });
 }
 
+// A table that goes on to the side says so; narrow screens hide the bar that would.
+const told = new Map();
+const tell = () => {
+  for (const box of document.querySelectorAll(".scrolling")) {
+    const wide = box.scrollWidth > box.clientWidth + 1;
+    if (wide && !told.has(box)) {
+      const note = document.createElement("p");
+      note.className = "more-to-see";
+      note.textContent = "This goes on to the right: swipe or scroll \u2192";
+      box.before(note);
+      told.set(box, note);
+    }
+    if (told.has(box)) told.get(box).hidden = !wide;
+  }
+};
+tell();
+addEventListener("resize", tell);
+
 // What is folded away on a screen is printed.
 const folded = [...document.querySelectorAll("details.more")];
 let opened = [];

@@ -2,66 +2,75 @@
 
 from __future__ import annotations
 
-from gpproj.plots.curves import SCORES
+from gpproj.plots.numbers import number, percent
 from gpproj.projection import CRITERIA
-from gpproj.report.answer import answer, counted, learning, lost, margin_of, procedure, share_kept
+from gpproj.report.answer import (
+    answer,
+    counted,
+    learning,
+    lost,
+    margin_of,
+    plainly,
+    procedure,
+    share_kept,
+)
 from gpproj.report.concerns import Remark, sentence
 from gpproj.report.findings import Findings
-from gpproj.report.markup import (
-    Markup,
-    escaped,
-    joined,
-    listing,
-    named,
-    number,
-    percent,
-    quiet,
-    section,
-    tag,
-)
-from gpproj.report.pictures import figures_of, heat_map, score_curve, trade_off
+from gpproj.report.markup import Markup, figure, joined, listing, named, quiet, section, tag
+from gpproj.report.pictures import figures_of, heat_map, score_curve
 from gpproj.report.tables import Line, scrolling, table, to_copy
 
 KINDS = {"look": "Look", "note": "Note", "fine": "OK"}
 
+ALARMS = 4
+"""Things to look at that are said in full below the answer."""
+
 
 def opening(findings: Findings, title: str, remarks: list[Remark]) -> Markup:
-    """Return the title, the answer and what it costs."""
-    alarms = sum(one.kind == "look" for one in remarks)
-    pointer = escaped("")
-    if alarms:
-        many = "One thing needs" if alarms == 1 else f"{alarms} things need"
-        where = tag("a", "diagnostics", href="#diagnostics")
-        pointer = tag("p", f"{many} a look first: see ", where, ".", class_="alarm")
+    """Return the title, the answer, what may be wrong with it, and what it costs."""
     return tag(
         "header",
         tag("h1", title),
         *(tag("p", sentence(one), class_="alarm") for one in findings.cv.better_submodel),
         tag("p", answer(findings), class_="answer"),
-        tag("p", lost(findings)),
+        *_alarms(findings, remarks),
+        tag("p", plainly(findings)),
         tag("p", findings.cv.trade_off()),
-        pointer,
+        quiet(lost(findings), " The verdict goes by elpd, which is explained below."),
         quiet(procedure(findings)),
     )
 
 
+def _alarms(findings: Findings, remarks: list[Remark]) -> list[Markup]:
+    """Return what may make the answer wrong, the first of it in words."""
+    found = [one.text for one in remarks if one.kind == "look"]
+    if not found:
+        return []
+    above = {sentence(one).casefold() for one in findings.cv.better_submodel}
+    told = [tag("li", one) for one in found if one.casefold() not in above][:ALARMS]
+    many = "One thing needs" if len(found) == 1 else f"{len(found)} things need"
+    where = tag("a", "diagnostics", href="#diagnostics")
+    items = [tag("ul", *told)] if told else []
+    return [tag("div", tag("p", f"{many} a look first: see ", where, "."), *items, class_="alarm")]
+
+
 def curves(findings: Findings) -> Markup:
-    """Return the score against the size, and the other statistics to unfold."""
+    """Return the loss against the size, and the other statistics below it."""
     one, two = findings.shown
     return section(
         "sizes",
         "How many inputs are enough",
-        *_kept(findings),
         score_figure(findings, "elpd"),
         quiet(
-            "The reference is the Gaussian process on all inputs, a submodel the one on some of "
-            f"them that predicts most like it. Submodels were {learning(findings)}. Elpd: the sum "
-            f"over the rows of the {findings.kind.density} that was predicted for them while they "
-            "were left out; larger is better. Both models predict the same rows, so that their "
-            "difference is known better than either value. "
-            "Bars are standard errors of the difference, the band is that of the reference's own "
-            "value. A size is enough if it, and all larger ones, are shown to lose less than "
-            f"{margin_of(findings)}."
+            "The reference is the model on all inputs, a submodel the one on some of them that "
+            f"predicts most like it. Submodels were {learning(findings)}. Elpd, the expected log "
+            f"predictive density: the sum over the rows of the {findings.kind.density} that was "
+            "predicted for them while they were left out; larger where what came was thought "
+            "likely. Its level says little, so drawn is the difference to the reference with bars "
+            "of one standard error, and to the right the share that is kept of what the reference "
+            "gains over a model without inputs. Both models predict the same rows, so that their "
+            "difference is known better than either value. A size is enough if it, and all larger "
+            f"ones, are shown to lose less than {margin_of(findings)}."
         ),
         tag(
             "details",
@@ -70,16 +79,9 @@ def curves(findings: Findings) -> Markup:
             score_figure(findings, two.stat),
             *_meanings(findings),
             class_="more",
+            open=True,
         ),
     )
-
-
-def _kept(findings: Findings) -> list[Markup]:
-    """Return the picture of what each size keeps, where something is gained that can be kept."""
-    if not findings.cv.sizes.gains:
-        return []
-    caption = "Share of what can be predicted: 0 % without inputs, 100 % with all of them"
-    return [tag("figure", tag("figcaption", caption), trade_off(findings), class_="kept")]
 
 
 def _meanings(findings: Findings) -> list[Markup]:
@@ -96,13 +98,14 @@ def _meanings(findings: Findings) -> list[Markup]:
 
 def score_figure(findings: Findings, stat: str) -> Markup:
     """Return the curve of a statistic, and the figures of one size in words."""
-    label = SCORES[stat]
-    return tag(
-        "figure",
-        tag("figcaption", label[0].upper() + label[1:]),
-        score_curve(findings, stat),
+    picture = score_curve(findings, stat)
+    text = "Point at a size, tap it, or step through with the arrow keys."
+    hint = [tag("p", text, class_="hint")] if stat == "elpd" else []
+    return figure(
+        picture.heading,
+        picture.drawing,
         tag("p", figures_of(findings, findings.size), class_="readout"),
-        tag("p", "Point at a size, tap it, or step through with the arrow keys.", class_="hint"),
+        *hint,
         class_="scores",
     )
 
@@ -234,13 +237,10 @@ def stability(findings: Findings) -> Markup:
     return section(
         "stability",
         title,
-        tag(
-            "figure",
-            tag("figcaption", "Percentage of the searches that have an input by each size"),
-            scrolling("Heat map of the searches", picture),
-        ),
+        figure(picture.heading, scrolling("Heat map of the searches", picture.drawing)),
         quiet(
-            f"From {len(findings.cv.orders)} searches, each without some of the rows. Inputs"
+            f"From {len(findings.cv.orders)} searches, each without some of the rows: the "
+            "percentage of them that have an input by each size; chosen ones are in bold. Inputs"
             " that can stand for each other share their votes: a low percentage says "
             "that the choice between them is arbitrary, not that they do not matter." + some
         ),
@@ -279,4 +279,6 @@ def copies(findings: Findings) -> Markup:
     tables.append(to_copy("rows", "Predictions of rows that were left out", rows, index=False))
     if findings.drawn:
         tables.append(to_copy("effects", "Effects of the inputs", findings.effects, index=False))
+    if len(findings.paired) > 1:
+        tables.append(to_copy("pairs", "Pairs of inputs", findings.pairs, index=False))
     return section("tables", "Tables to copy", *tables)

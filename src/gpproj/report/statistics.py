@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpproj.data import TargetKind
-from gpproj.report.markup import number, significant
+from gpproj.plots.numbers import number, significant
 from gpproj.validation.scores import STATISTICS, Metric
 
 

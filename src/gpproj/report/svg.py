@@ -15,7 +15,8 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from gpproj.plots import BLUE, GREY, ORANGE
+from gpproj.plots import BLUE, GREEN, GREY, ORANGE, PINK
+from gpproj.plots.scripts import readers_fonts
 from gpproj.report.markup import Markup, replaced
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ VARIABLES = {
     BLUE.lower(): "var(--blue)",
     ORANGE.lower(): "var(--orange)",
     GREY.lower(): "var(--grey)",
+    GREEN.lower(): "var(--teal)",
+    PINK.lower(): "var(--pink)",
     INK: "var(--faded)",
     RULE: "var(--rule)",
 }
@@ -47,6 +50,7 @@ STYLE = {
     "xtick.color": INK,
     "ytick.color": INK,
     "grid.color": RULE,
+    "axes.facecolor": "none",
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
@@ -73,6 +77,7 @@ def page_style(name: str) -> Iterator[None]:
     with (
         style.context(["default", STYLE | {"svg.hashsalt": name}]),
         warnings.catch_warnings(),
+        readers_fonts(),
     ):
         # The reader's fonts draw the text; those of matplotlib only say how much room it takes.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)

@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 def table(
     label: str,
-    head: Sequence[str],
+    head: Sequence[Any],
     lines: Sequence[Line],
     text: Sequence[int] = (),
     last: Line | None = None,
@@ -33,7 +33,7 @@ def table(
     ----------
     label : str
         Its name, for those who cannot see it.
-    head : sequence of str
+    head : sequence of str or Markup
     lines : sequence of Line
     text : sequence of int
         Columns that are not numbers.

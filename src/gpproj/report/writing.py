@@ -15,11 +15,12 @@ from typing import Any
 
 from gpproj import store
 from gpproj.reference.sampling import check_count
-from gpproj.report import chosen, sections
+from gpproj.report import chosen, moving, sections
 from gpproj.report.answer import learning
 from gpproj.report.concerns import remarks
-from gpproj.report.findings import Findings, findings_of
+from gpproj.report.findings import Findings, size_of
 from gpproj.report.markup import Markup, joined, tag
+from gpproj.report.matrix import stand_ins as stand_ins_section
 from gpproj.validation import Validation
 
 TITLE = "Which inputs are enough"
@@ -38,13 +39,16 @@ def write_report(
     rows: int = 100,
     points: int = 30,
     stand_ins: int = 3,
+    target: str | None = None,
+    interactions: int = 3,
 ) -> Path:
     """Write what a validation found as one HTML file, for a colleague without gpproj.
 
     The page needs no network, no other file and no library: it holds its style, its script and its
     drawings. It starts with the answer in a sentence and what is lost by it. The figures are those
     of `cv.summary()`, `cv.reference_summary()`, `cv.ranking_proportions()`, `cv.pointwise`,
-    `cv.path.summary()`, `cv.path.alternatives()` and `gpproj.effects`.
+    `cv.path.summary()`, `cv.path.alternatives()`, `ref.check()`, `gpproj.effects` and
+    `gpproj.interactions`.
 
     Parameters
     ----------
@@ -70,6 +74,11 @@ def write_report(
     stand_ins : int
         Stand-ins of each chosen input that are shown, at most; see `SearchPath.alternatives`. They
         take about as long as the search did up to this size; 0 leaves them out.
+    target : str, optional
+        What the target is called, for the pictures of effects.
+    interactions : int
+        Pairs of inputs that act together, of which the joint effect is drawn, at most: those that
+        matter. 0 leaves them out.
 
     Returns
     -------
@@ -91,15 +100,16 @@ def write_report(
     True
     """
     counts = {"effects": effects, "rows": rows, "points": points, "stand_ins": stand_ins}
-    for name, count in counts.items():
+    for name, count in (counts | {"interactions": interactions}).items():
         check_count(name, count, {"rows": 1, "points": 2}.get(name, 0))
-    target = Path(file)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-    findings = findings_of(cv, size, effects, rows, points, stand_ins)
+    place = Path(file)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {place}: there is no folder {place.parent}")
+    sizes = size_of(cv, size)
+    findings = Findings(cv, *sizes, effects, rows, points, stand_ins, target, interactions)
     text = page(findings, title or TITLE, command, provenance(findings, seed), list(warnings))
-    store.write_text(target, text)
-    return target
+    store.write_text(place, text)
+    return place
 
 
 def page(
@@ -136,9 +146,11 @@ def page(
             sections.curves(findings),
             sections.ranking(findings),
             sections.stability(findings),
-            chosen.stand_ins(findings),
-            chosen.effects(findings),
+            stand_ins_section(findings),
+            moving.effects(findings),
+            moving.pairs(findings),
             chosen.losses(findings),
+            chosen.calibration(findings),
             sections.diagnostics(said),
             sections.reproduction(facts, command),
             sections.copies(findings),
