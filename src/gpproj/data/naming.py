@@ -14,7 +14,7 @@ def close_matches(name: str, known: Iterable[str]) -> list[str]:
     for one in known:
         lower.setdefault(one.lower(), []).append(one)
     return [
-        one for key in difflib.get_close_matches(name.lower(), lower, 3, 0.6) for one in lower[key]
+        one for key in difflib.get_close_matches(name.lower(), lower, 3, 0.7) for one in lower[key]
     ]
 
 
