@@ -225,7 +225,7 @@ def test_effects_are_straight_lines():
     draws = X.mean(axis=0) @ ref.weights.T + ref.intercept
     draws = draws + ref.weights[:, 0] * (rows["x"].iloc[0] - X[:, 0].mean())
     assert rows["upper"].iloc[0] == pytest.approx(draws.mean() + 1.959964 * draws.std())
-    from gpproj.dependence import average
+    from gpproj.dependence.averages import average
 
     moved = np.array(ref._read(X))
     moved[:, 0] = moved[:, 0].min()

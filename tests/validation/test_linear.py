@@ -45,7 +45,7 @@ def test_folds_suggest_the_truth(cv):
     # All inputs are the reference itself.
     assert table["elpd_diff"].iloc[-1] == pytest.approx(0.0, abs=1e-8)
     assert cv.ranking_proportions(cumulate=True).loc[2, ["a", "d"]].tolist() == [1.0, 1.0]
-    assert cv.plot().get_ylabel() == "expected log predictive density"
+    assert cv.plot().get_ylabel() == "elpd, difference to all inputs"
 
 
 def test_scores_of_folds_are_those_of_refits(ref):
