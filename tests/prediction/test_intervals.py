@@ -118,7 +118,7 @@ class StrangeCounts:
 def test_counts_of_other_likelihoods_have_no_quantiles():
     latent = Prediction(np.zeros(1), np.ones(1))
     found = MixedResponses([Part(1.0, latent, StrangeCounts())], np.zeros(1))
-    with pytest.raises(TypeError, match=r"quantiles of the counts of StrangeCounts.* are not known"):
+    with pytest.raises(TypeError, match="quantiles of the counts of StrangeCounts"):
         found.quantiles((0.5,))
 
 
