@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import gpproj
+from gpproj.data import TargetKind
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Bernoulli, Gaussian, NegativeBinomial, Poisson, StudentT
 from gpproj.linalg import to_host
@@ -103,6 +104,22 @@ def test_intervals_of_counts_hold_what_they_say(dispersion):
             for k, share in ((k_low, 0.5 - level / 2), (k_high, 0.5 + level / 2)):
                 assert below[int(k)] >= share - 1e-3
                 assert k == 0 or below[int(k) - 1] < share + 1e-3
+
+
+class StrangeCounts:
+    """A likelihood of somebody else."""
+
+    kind = TargetKind.COUNT
+
+    def __repr__(self):
+        return "StrangeCounts()"
+
+
+def test_counts_of_other_likelihoods_have_no_quantiles():
+    latent = Prediction(np.zeros(1), np.ones(1))
+    found = MixedResponses([Part(1.0, latent, StrangeCounts())], np.zeros(1))
+    with pytest.raises(TypeError, match="quantiles of the counts of StrangeCounts"):
+        found.quantiles((0.5,))
 
 
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])

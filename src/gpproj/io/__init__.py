@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpproj.io.export import to_python
 from gpproj.io.saving import Saved, load, save
 
-__all__ = ["Saved", "load", "save", "to_python"]
+__all__ = ["Saved", "load", "save"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, gammaincc, ndtri
 
-from gpproj.likelihoods import Gaussian, Likelihood, NegativeBinomial
+from gpproj.likelihoods import Gaussian, Likelihood, NegativeBinomial, Poisson
 from gpproj.likelihoods.base import AdditiveNoise
 from gpproj.linalg import Host
 
@@ -145,7 +145,9 @@ def _counted(k: Host, mean: Host, variance: Host, likelihood: Likelihood) -> Hos
     if isinstance(likelihood, NegativeBinomial):
         # The incomplete beta function, as the distribution of a ratio of variances.
         below = fdtrc(2.0 * beyond, 2.0 / likelihood.dispersion, rate / beyond)
-    else:
+    elif isinstance(likelihood, Poisson):
         below = gammaincc(beyond, rate)
+    else:
+        raise TypeError(f"quantiles of the counts of {likelihood!r} are not known")
     found: Host = np.einsum("ij,j->i", below, weights)  # not by BLAS: each row by itself
     return found

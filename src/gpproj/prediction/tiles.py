@@ -11,7 +11,6 @@ threads instead. Products of a single vector go another way in every BLAS, hence
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 import numpy as np
@@ -54,6 +53,8 @@ def by_tiles(function: Callable[[Array], Predicted], X_new: Array) -> Predicted:
         if threads == 1:
             found = [function(block) for block in blocks]
         else:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(threads) as pool:
                 found = list(pool.map(function, blocks))
     if len(found) == 1:

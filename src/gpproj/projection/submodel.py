@@ -145,7 +145,7 @@ class Submodel(Mixture):
         overwrite : bool
             Replace a file that exists.
         """
-        from gpproj.io import to_python
+        from gpproj.io.export import to_python
 
         to_python(self, file, overwrite=overwrite)
 
