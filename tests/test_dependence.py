@@ -381,3 +381,16 @@ def test_columns_of_a_frame_with_text_are_known_without_groups():
     one = gpproj.effects(ref, known, ["age"])
     assert one["mean"].item() == pytest.approx(ref.predict(known).mean.mean())
     assert len(gpproj.interactions(ref, X.iloc[:6])) == 3
+
+
+def test_effects_on_a_transformed_target_are_in_its_units():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((60, 2))
+    y = np.exp(X[:, 0] + 0.2 * rng.standard_normal(60))
+    ref = gpproj.fit(X, y, transform="log", draws=1, check=False)
+    table = gpproj.effects(ref, X, ["x0"], points=5, scale="response")
+    moved = X.copy()
+    for x, mean in zip(table["x"], table["mean"], strict=True):
+        moved[:, 0] = x
+        assert mean == pytest.approx(ref.predict_response(moved).mean.mean(), rel=1e-6)
+    assert (table["lower"] < table["mean"]).all()

@@ -145,7 +145,10 @@ def test_what_is_wrong_is_said_in_one_line(run, new, call, change, options, said
 
 
 def test_files_that_are_not_there_are_said(run, call, tmp_path):
-    for file, said in ((tmp_path / "none.csv", "there is no file"), (tmp_path, "is a folder, not a table")):
+    for file, said in (
+        (tmp_path / "none.csv", "there is no file"),
+        (tmp_path, "is a folder, not a table"),
+    ):
         code, _, err = call("predict", run, file, "--size", 2)
         assert code == 1
         assert said in err

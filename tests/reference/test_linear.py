@@ -229,7 +229,8 @@ def test_effects_are_straight_lines():
 
     moved = np.array(ref._read(X))
     moved[:, 0] = moved[:, 0].min()
-    processes = [average(predictor, moved) for _, predictor, _ in ref._components()]
+    equal = np.full(len(moved), 1.0 / len(moved))
+    processes = [average(predictor, moved, equal) for _, predictor, _ in ref._components()]
     scale, centre = ref.training.scaling.target_scale, ref.training.scaling.target_mean
     assert rows["mean"].iloc[0] == pytest.approx(
         centre + scale * np.mean([mean for mean, _ in processes])

@@ -12,7 +12,8 @@ the sum over i of (s_i / m) f(x_i).
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Callable
+from functools import partial, singledispatch
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -79,13 +80,15 @@ def averages(model: Mixture, rows: Array, moves: list[Move], scale: Scale) -> Av
         On the model's scale.
     moves : list of Move
     scale : {"latent", "response"}
-        Real targets have no link, and the same averages on both.
+        Real targets have no link, and the same averages on both, unless they are transformed.
     """
     if not moves:
         return Averages(np.empty(0), np.empty(0))
     scaling, kind = model.columns.scaling, model.columns.kind
     if scale == "response" and not kind.is_scaled:
         return _responses(model, rows, moves)
+    if scale == "response" and scaling.transformation is not None:
+        return _transformed(model, rows, moves)
     mean, sd = _latents(model, rows, moves)
     return Averages(scaling.restore_mean(mean), scaling.target_scale * sd)
 
@@ -131,17 +134,36 @@ def _linear_responses(model: LinearPredictive, rows: Array, moves: list[Move]) -
     return Averages(mean, np.sqrt((drawn - mean[:, None]) ** 2 @ weights))
 
 
+def _transformed(model: Mixture, rows: Array, moves: list[Move]) -> Averages:
+    """Return averages of what is expected of a transformed target, in the user's units."""
+    scaling, found = model.columns.scaling, []
+
+    def expected(mean: Host, variance: Host, likelihood: Likelihood) -> Host:
+        mean, variance = likelihood.response(mean, variance)
+        response: Host = to_host(scaling.restore_moments(mean, variance)[0])
+        return response
+
+    for share, predictor, likelihood in model._components():
+        of = partial(expected, likelihood=likelihood)
+        own = [_average_of(predictor, of, move.of(rows)) for move in moves]
+        found.append((share, own))
+    return _mixed(found)
+
+
 def _average_response(
     predictor: LatentPredictor, likelihood: Likelihood, X: Array, offset: Host
 ) -> tuple[float, float]:
+    return _average_of(predictor, lambda m, v: likelihood.response(m + offset, v)[0], X)
+
+
+def _average_of(
+    predictor: LatentPredictor, response: Callable[[Host, Host], Host], X: Array
+) -> tuple[float, float]:
+    """Return mean and variance of the average of a response to the latent function over rows."""
     latent, variance = (to_host(part) for part in predictor(X))
-    latent = latent + offset
-    response, below, above = (
-        likelihood.response(latent + step, variance)[0] for step in (0.0, -STEP, STEP)
-    )
-    slopes = (above - below) / (2.0 * STEP)
-    _, spread = average(predictor, X, slopes / len(latent))
-    return float(response.mean()), spread
+    below, above = (response(latent + step, variance) for step in (-STEP, STEP))
+    _, spread = average(predictor, X, (above - below) / (2.0 * STEP) / len(latent))
+    return float(response(latent, variance).mean()), spread
 
 
 def _mixed(parts: list[tuple[float, list[tuple[float, float]]]]) -> Averages:
