@@ -201,6 +201,8 @@ class Run:
             "exposure": prepared.exposure,
             "inference": self._inference(len(prepared.y)),
             "device": settings.device,
+            # Rows that are to be left out are gone.
+            "missing": "error" if settings.missing == "drop" else settings.missing,
         }
         if settings.kernel is not None:
             model["kernel"] = named_kernel(settings.kernel)
@@ -209,9 +211,9 @@ class Run:
         if settings.transform is not None:
             model["transform"] = settings.transform
         if not settings.sample:
-            return gpproj.fit(prepared.X, prepared.y, **model)
+            return gpproj.fit(prepared.frame, prepared.y, **model)
         return gpproj.sample(
-            prepared.X,
+            prepared.frame,
             prepared.y,
             **model,
             draws=settings.draws,

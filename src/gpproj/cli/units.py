@@ -14,6 +14,7 @@ class SearchedUnits(NamedTuple):
     """Settings of a search, by inputs."""
 
     groups: dict[str, list[str]]
+    """Those of the user: references know that the levels of a column belong together."""
     always: list[str]
     costs: dict[str, float] | None
     steps: int
@@ -60,7 +61,8 @@ def units_of_columns(settings: Settings, encoding: Encoding) -> SearchedUnits:
         raise RunError("always: every column is in from the start, and nothing is left to search")
     if settings.max_inputs is not None and settings.max_inputs > steps:
         raise RunError(f"max_inputs must be at most the number of columns, {steps}")
-    return SearchedUnits(groups, always, costs, steps)
+    of_user = {name: part for name, part in groups.items() if name not in own}
+    return SearchedUnits(of_user, always, costs, steps)
 
 
 def _always(

@@ -36,6 +36,8 @@ class Prepared(NamedTuple):
     """What rows are ordered by, where a column says it."""
     remarks: tuple[str, ...] = ()
     """Sentences about columns that may not be meant as inputs, and rows that are left out."""
+    frame: pd.DataFrame | None = None
+    """The columns that inputs are made of, as they are."""
 
 
 def prepare(
@@ -108,7 +110,7 @@ def prepare(
     dropped = before - len(table)
     remarks = [*_rows_left_out(dropped, before, missing, special), *_filled(inputs)]
     remarks += remarks_on(inputs, decimal)
-    return Prepared(X, y, encoding, dropped, exposures, groups, times, tuple(remarks))
+    return Prepared(X, y, encoding, dropped, exposures, groups, times, tuple(remarks), inputs)
 
 
 def _check_names(table: pd.DataFrame, special: dict[str, str], ignored: tuple[str, ...]) -> None:
