@@ -196,7 +196,7 @@ def test_a_search_sends_large_arrays_to_each_worker_once(workers, reference, pat
     for one in found:
         assert one["tasks"] > 10
         assert one["refused"] == 0
-        assert len(one["arrived"]) == len(set(one["arrived"])) > 1
+        assert len(one["arrived"]) == len(set(one["arrived"])) > 0
     assert set(found[0]["arrived"]) == set(found[1]["arrived"])
 
 
@@ -216,7 +216,7 @@ def test_a_worker_that_lacks_the_arrays_is_sent_them(workers, reference, path):
     counted = watch(workers)
     assert_same_path(gpproj.forward_search(reference, n_jobs=None, progress=False), path)
     assert sum(one["refused"] for one in counted()) > 0
-    assert sum(len(one["arrived"]) for one in counted()) > 2
+    assert sum(len(one["arrived"]) for one in counted()) > 1
 
 
 @pytest.mark.slow

@@ -130,7 +130,8 @@ class ForwardSearch:
         keep(cache, step, left, found)
         best, _ = best_candidate(step, left, found)
         members = step.members(left[best])
-        chosen = cache[members]
+        # That on all inputs is known, and a start of none that comes so far.
+        chosen = cache.add(members, space.projector.not_worse(cache[members], self.ends[1:]))
         if step.left > SETTLED:
             chosen = cache.add(members, self._refine(chosen))
         records = records_of(step, size, left, found)
