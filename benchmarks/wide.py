@@ -5,8 +5,8 @@
 Inputs are uniform on [0, 1]; the function is drawn from a Matern 5/2 process with the relevances
 10, 5, 2, 1 and 0.5, and the noise has a standard deviation of 0.05. A default fit, a forward search
 of eight inputs and a validation by five folds suggest a size. Printed are the seconds of the three,
-the inputs of the suggested submodel, its RMSE on 500 new rows over that of the process with the true
-parameters on the five true inputs, and that of the reference.
+the inputs of the suggested submodel, its RMSE on 500 new rows over that of the process with the
+true parameters on the five true inputs, and that of the reference.
 """
 
 from __future__ import annotations
