@@ -159,10 +159,16 @@ def run(names: list[str], splits: int, jobs: int, device: str | None = None) -> 
 
 
 def judge() -> None:
-    """Write the results of all splits that are there."""
+    """Write the results of all splits that are there, beside those of others that are written."""
     there = [file.stem.rsplit("_", 1) for file in FINISHED.glob("*.npy")]
     found = sorted((name, int(seed)) for name, seed in there)
-    pd.concat(judged(*one) for one in found).to_csv(RESULTS, index=False, float_format="%.5g")
+    tables = [judged(*one) for one in found]
+    if RESULTS.exists():
+        before = pd.read_csv(RESULTS)
+        own = pd.MultiIndex.from_frame(before[["data", "split"]])
+        tables.append(before[~own.isin(found)])
+    every = pd.concat(tables).sort_values(["data", "split", "size"], kind="stable")
+    every.to_csv(RESULTS, index=False, float_format="%.5g")
 
 
 def table() -> pd.DataFrame:
