@@ -95,6 +95,17 @@ def test_parts_give_what_the_whole_does(run, new, call, tmp_path, monkeypatch):
     assert len(whole.splitlines()) == 10
 
 
+def test_texts_that_are_passed_through_become_no_formulas(capsys):
+    texts = ["=1+1", "@sum", "-x", "-2.5", "fine"]
+    part = pd.DataFrame({"note": texts, "=name": [1.5, -2.0, 3.0, 4.0, 5.0]})
+    streams.Writer(sys.stdout, ".csv").write(part)
+    names, *lines = capsys.readouterr().out.splitlines()
+    assert names == "note,'=name"
+    assert lines == ["'=1+1,1.5", "'@sum,-2.0", "'-x,3.0", "-2.5,4.0", "fine,5.0"]
+    streams.Writer(sys.stdout, ".jsonl").write(part)
+    assert [json.loads(line)["note"] for line in capsys.readouterr().out.splitlines()] == texts
+
+
 def test_rows_are_said_to_be_far(run, new, call):
     new.loc[3, "size"] = 1e12
     out = call("predict", run, "--size", 2, "--id", "size", given=new.to_csv(index=False))[1]

@@ -10,9 +10,9 @@ import numpy as np
 import gpproj
 from gpproj import store
 from gpproj.io.folder import FORMAT, OLDEST
+from gpproj.io.loading import FILES
 from gpproj.io.plain import ARGUMENTS
 from gpproj.io.records import RECORDS, record_class
-from gpproj.io.loading import FILES
 from tests.fitting import fit_mode
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "saving.md").read_text()

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gpproj import store
 from gpproj.data.encoding import TableError
+from gpproj.io.cells import for_spreadsheets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,7 +147,8 @@ class Writer:
             for record in cells.to_dict("records"):
                 self._stream.write(json.dumps(record, default=str) + "\n")
         else:
-            part.to_csv(
+            # Texts that are passed through are somebody else's: none may become a formula.
+            for_spreadsheets(part).to_csv(
                 self._stream, sep=SEPARATORS[self._kind], header=not self._begun, index=False
             )
         self._begun = True
