@@ -15,6 +15,9 @@ import gpproj
 from gpproj.cli import main, streams
 from gpproj.cli.predicting import RunPredictor, predictor_of
 from gpproj.cli.run import encoding_of
+from gpproj.data.encoding import TableError
+from gpproj.io.delimited import TableForm
+from gpproj.io.reading import Reading, read_table
 from tests.test_select import OPTIONS, completed, make_table
 
 
@@ -93,6 +96,17 @@ def test_parts_give_what_the_whole_does(run, new, call, tmp_path, monkeypatch):
     assert (code, parts, err) == (0, whole, "")
     assert whole.splitlines()[0].startswith("size,age,kind,code,mean,")
     assert len(whole.splitlines()) == 10
+
+
+def test_texts_that_are_passed_through_become_no_formulas(capsys):
+    texts = ["=1+1", "@sum", "-x", "-2.5", "fine"]
+    part = pd.DataFrame({"note": texts, "=name": [1.5, -2.0, 3.0, 4.0, 5.0]})
+    streams.Writer(sys.stdout, ".csv").write(part)
+    names, *lines = capsys.readouterr().out.splitlines()
+    assert names == "note,'=name"
+    assert lines == ["'=1+1,1.5", "'@sum,-2.0", "'-x,3.0", "-2.5,4.0", "fine,5.0"]
+    streams.Writer(sys.stdout, ".jsonl").write(part)
+    assert [json.loads(line)["note"] for line in capsys.readouterr().out.splitlines()] == texts
 
 
 def test_rows_are_said_to_be_far(run, new, call):
@@ -189,8 +203,39 @@ def test_levels_that_look_like_numbers_stay_texts_in_every_part(monkeypatch):
     table = pd.DataFrame({"code": ["1", "02", "x", "3"], "size": [1.0, 2.0, 3.0, 4.0]})
     file = io.BytesIO(table.to_csv(index=False).encode())
     monkeypatch.setattr(streams, "ROWS", 2)
-    parts = list(streams._parts(file, ".csv", ("code",)))
+    parts = list(streams._parts(file, ".csv", Reading(texts=("code",))))
     assert pd.concat(parts)["code"].tolist() == ["1", "02", "x", "3"]
+
+
+FRENCH = """nom;taille;note;prix
+été;1,5;12 m2;-1
+=x;2,25;13 m2;4,5
+"a; b";inconnu;14 m2;6
+d;;;
+e;3,5;15 m2;7,25
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "told"), [("cp1252", True), ("utf-16", True), ("utf-16", False), ("utf-8", False)]
+)
+def test_parts_are_read_as_the_whole_table_is(tmp_path, monkeypatch, encoding, told):
+    file = tmp_path / "maisons.csv"
+    file.write_bytes(FRENCH.encode(encoding))
+    form = TableForm(";", ",", encoding) if told else TableForm()
+    reading = Reading(form, ("note",), ("inconnu",), partial=True)
+    monkeypatch.setattr(streams, "ROWS", 3)
+    parts = list(streams.parts_of(str(file), ".csv", reading))
+    assert len(parts) == 2
+    pd.testing.assert_frame_equal(pd.concat(parts), read_table(file, reading))
+
+
+def test_a_row_of_a_later_part_with_a_cell_too_many_is_named(tmp_path, monkeypatch):
+    file = tmp_path / "table.csv"
+    file.write_text("a,b\n1,2\n3,4\n5,6,7\n")
+    monkeypatch.setattr(streams, "ROWS", 2)
+    with pytest.raises(TableError, match=r"row 3 \(line 4\) has 3 cells and the first line has 2"):
+        list(streams.parts_of(str(file), ".csv", Reading()))
 
 
 def test_a_run_has_its_predictor(run, new):

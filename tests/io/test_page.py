@@ -10,9 +10,9 @@ import numpy as np
 import gpproj
 from gpproj import store
 from gpproj.io.folder import FORMAT, OLDEST
+from gpproj.io.loading import FILES
 from gpproj.io.plain import ARGUMENTS
-from gpproj.io.records import RECORDS
-from gpproj.io.saving import FILES
+from gpproj.io.records import RECORDS, record_class
 from tests.fitting import fit_mode
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "saving.md").read_text()
@@ -103,3 +103,9 @@ def test_everything_that_can_be_saved_is_public():
     rooms = (gpproj.kernels, gpproj.priors, gpproj.likelihoods, gpproj)
     for one in ARGUMENTS:
         assert any(one.__name__ in room.__all__ for room in rooms)
+
+
+def test_records_are_defined_where_the_table_says():
+    # Else a record would be saved as if nobody knew it.
+    for name, module in RECORDS.items():
+        assert (record_class(name).__name__, record_class(name).__module__) == (name, module)

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF
 import gpproj
 from gpproj import kernels, likelihoods, priors
 from gpproj.io.plain import ARGUMENTS, KNOWN, plain, restored
-from gpproj.io.recipes import FUNCTIONS, plain_recipe, recipe_of
+from gpproj.io.recipes import FUNCTIONS, function_named, plain_recipe, recipe_of
 from gpproj.kernels import Constant, Kernel, Linear, SquaredExponential, Stationary, Zero
 from gpproj.priors import Distribution, Gamma, InverseGamma, LogNormal, LogUniform
 from gpproj.search.forward import repeated_extension
@@ -215,6 +215,8 @@ def test_recipes_name_functions_of_gpproj_and_no_files(name, settings):
 
 
 def test_every_function_with_a_recipe_is_a_public_name():
-    for name, function in FUNCTIONS.items():
+    for name, module in FUNCTIONS.items():
+        function = function_named(name)
+        assert function.__module__ == module
         assert function is repeated_extension or getattr(gpproj, name) is function
         assert function.__name__ == name

@@ -709,3 +709,23 @@ def test_the_same_model_makes_the_same_files(path, tmp_path):
     gpproj.load(tmp_path / "one").save(tmp_path / "two")
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
+LOADING = """
+import sys
+import numpy
+import gpproj
+sub = gpproj.load(sys.argv[1])
+sub.predict_response(numpy.zeros((2, len(sub.inputs))))
+heavy = "scipy.stats scipy.optimize pandas sklearn matplotlib joblib".split()
+rooms = [f"gpproj.{room}" for room in "search validation plots report".split()]
+print([name for name in (*heavy, *rooms) if name in sys.modules])
+"""
+
+
+def test_a_submodel_loads_and_predicts_without_what_only_searches_need(ref, tmp_path):
+    gpproj.project(ref, ["b"]).save(tmp_path / "model")
+    command = [sys.executable, "-c", LOADING, str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"

@@ -9,7 +9,8 @@ import pytest
 
 import gpproj
 from gpproj import store
-from gpproj.io.records import record_from, stored
+from gpproj.io.packing import stored
+from gpproj.io.records import record_from
 from gpproj.kernels import Constant, SquaredExponential
 from gpproj.likelihoods import Gaussian
 from gpproj.reference.draws import Draws

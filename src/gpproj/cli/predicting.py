@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,14 +119,16 @@ class RunPredictor:
         """Yield the rows of a table: all at once as the run reads tables, or part by part.
 
         Files that are large, standard input, and what `--from` tells the kind of are read part by
-        part, and have the plain form of their kind.
+        part; the first rows say what the settings of the run leave open.
         """
         file = Path(data)
         whole = read_as is None and data != STANDARD
         if whole and not (file.is_file() and file.stat().st_size > LARGE):
             yield self.settings.table(file).frame
         else:
-            yield from parts_of(data, kind_of(data, read_as, READ, "--from"), self.texts)
+            kind = kind_of(data, read_as, READ, "--from")
+            reading = replace(self.settings.reading_of(kind), texts=self.texts)
+            yield from parts_of(data, kind, reading)
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -154,10 +154,14 @@ class Settings:
         """
         if file is None:
             return table_of(self.data, self.reading)
+        return table_of(file, self.reading_of(ending_of(file)))
+
+    def reading_of(self, ending: str) -> Reading:
+        """Return how tables of new rows are read whose files have an ending."""
         reading = replace(self.reading, partial=True)
-        if ending_of(file) != ending_of(self.data):
+        if ending != ending_of(self.data):
             reading = replace(reading, form=TableForm(header=self.header))
-        return table_of(file, reading)
+        return reading
 
     def read(self) -> SettledRun:
         """Read the table, and settle what depends on it."""

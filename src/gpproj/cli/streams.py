@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from itertools import islice
@@ -15,6 +15,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gpproj import store
 from gpproj.data.encoding import TableError
+from gpproj.io.cells import for_spreadsheets
+from gpproj.io.delimited import MARKS, grids_of
+from gpproj.io.reading import Reading, table_of_grid, with_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +46,7 @@ def kind_of(file: str, told: str | None, known: tuple[str, ...], option: str) ->
     return ending
 
 
-def parts_of(file: str, kind: str, texts: Iterable[str]) -> Iterator[pd.DataFrame]:
+def parts_of(file: str, kind: str, reading: Reading) -> Iterator[pd.DataFrame]:
     """Yield the rows of a table, part by part; their index goes on.
 
     Parameters
@@ -52,15 +55,16 @@ def parts_of(file: str, kind: str, texts: Iterable[str]) -> Iterator[pd.DataFram
         A path, or "-" for standard input.
     kind : str
         An ending of `READ`.
-    texts : iterable of str
-        Columns that are text whatever a part of them looks like.
+    reading : Reading
+        How. What its form leaves open is found out from the first rows, the encoding from a mark:
+        without one it is UTF-8.
     """
     if kind == PARQUET and file == STANDARD:
         raise TableError("a Parquet table is read from its end: give a file, not standard input")
     count = 0
     try:
         with _opened(file) as stream:
-            for part in _parts(stream, kind, tuple(texts)):
+            for part in _parts(stream, kind, reading):
                 yield part.rename(columns=str)
                 count += len(part)
     except TableError:
@@ -74,7 +78,8 @@ def parts_of(file: str, kind: str, texts: Iterable[str]) -> Iterator[pd.DataFram
     except ImportError:
         raise TableError(f"{file}: Parquet needs `pip install pyarrow`") from None
     except UnicodeDecodeError:
-        raise TableError(f"{file} is not text in UTF-8") from None
+        encoding = reading.form.encoding or "UTF-8"
+        raise TableError(f"{file} is not text in {encoding}") from None
     except (ValueError, OSError, csv.Error) as error:  # every reader has errors of its own
         said = " ".join(str(error).split())
         raise TableError(f"{file} cannot be read as a table: {said}") from None
@@ -86,7 +91,7 @@ def _opened(file: str) -> AbstractContextManager[IO[bytes]]:
     return nullcontext(sys.stdin.buffer) if file == STANDARD else open(file, "rb")
 
 
-def _parts(stream: IO[bytes], kind: str, texts: tuple[str, ...]) -> Iterator[pd.DataFrame]:
+def _parts(stream: IO[bytes], kind: str, reading: Reading) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
     if kind == PARQUET:
@@ -96,33 +101,30 @@ def _parts(stream: IO[bytes], kind: str, texts: tuple[str, ...]) -> Iterator[pd.
             part = batch.to_pandas()
             part.index = pd.RangeIndex(start, start + len(part))
             start += len(part)
-            yield part
+            yield with_numbers(part.rename(columns=str), ".", [], reading).frame
         return
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    buffered = io.BufferedReader(stream)  # type: ignore[type-var]  # bytes, however they come
+    beginning = buffered.peek(4)
+    mark = next((mark for mark in MARKS if beginning.startswith(mark)), b"")
+    encoding = reading.form.encoding or MARKS.get(mark, "utf-8")
+    encoding = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+    text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
     try:
         if kind in LINES:
             start = 0
             while records := [_record(line) for line in islice(text, ROWS) if line.strip()]:
-                yield pd.DataFrame(records, index=range(start, start + len(records)))
+                part = pd.DataFrame(records, index=range(start, start + len(records)))
+                yield with_numbers(part, ".", [], reading).frame
                 start += len(records)
             return
-        # The names by themselves: pandas would give a second column of the same name another one.
-        names = next(csv.reader(text, delimiter=SEPARATORS[kind]), [])
-        twice = [name for place, name in enumerate(names) if name in names[:place]]
-        if twice:
-            raise TableError(f"the table has more than one column {twice[0]!r}")
-        # Without index_col=False a row with one cell too many shifts all of them.
-        yield from pd.read_csv(
-            text,
-            sep=SEPARATORS[kind],
-            header=None,
-            names=names,
-            index_col=False,
-            chunksize=ROWS,
-            dtype={name: str for name in texts if name in names},
-        )
+        start = 0
+        for grid in grids_of(text, kind, reading.form, ROWS):
+            part = table_of_grid(grid, reading).frame
+            part.index = pd.RangeIndex(start, start + len(part))
+            start += len(part)
+            yield part
     finally:
-        text.detach()  # standard input is not ours to close
+        text.detach().detach()  # standard input is not ours to close
 
 
 def _record(line: str) -> dict[str, Any]:
@@ -146,7 +148,8 @@ class Writer:
             for record in cells.to_dict("records"):
                 self._stream.write(json.dumps(record, default=str) + "\n")
         else:
-            part.to_csv(
+            # Texts that are passed through are somebody else's: none may become a formula.
+            for_spreadsheets(part).to_csv(
                 self._stream, sep=SEPARATORS[self._kind], header=not self._begun, index=False
             )
         self._begun = True

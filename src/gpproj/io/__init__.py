@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gpproj.io.saving import Saved, load, save
+from gpproj.io.loading import load
 
-__all__ = ["Saved", "load", "save"]
+__all__ = ["load"]

@@ -49,7 +49,9 @@ class Values(NamedTuple):
     """Texts that were taken for missing cells."""
 
 
-def values_of(cells: Sequence[Any], decimal: str, placeholders: Iterable[str] = ()) -> Values:
+def values_of(
+    cells: Sequence[Any], decimal: str, placeholders: Iterable[str] = (), text: bool = False
+) -> Values:
     """Return what the cells of a column are.
 
     Parameters
@@ -60,6 +62,8 @@ def values_of(cells: Sequence[Any], decimal: str, placeholders: Iterable[str] = 
         What numbers have before their fraction.
     placeholders : iterable of str
         Further texts that stand for a missing cell.
+    text : bool
+        The cells are texts, whatever they look like.
     """
     import pandas as pd
 
@@ -67,8 +71,8 @@ def values_of(cells: Sequence[Any], decimal: str, placeholders: Iterable[str] = 
     own = PLACEHOLDERS.union(placeholders)
     found = Counter(text for text in texts if isinstance(text, str) and text in own)
     present = [text for text in texts if text is not None and text != "" and text not in own]
-    plain = _plain(present, decimal)
-    if plain is None:
+    plain = None if text else _plain(present, decimal)
+    if plain is None and not text:
         soft = Counter(text for text in present if text in AMONG_NUMBERS)
         numbers = [text for text in present if text not in AMONG_NUMBERS]
         plain = _plain(numbers, decimal) if soft and numbers else None

@@ -6,8 +6,8 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -130,7 +130,7 @@ def grid_of_text(text: str, ending: str, form: TableForm) -> Grid:
         words = SEPARATORS[separator]
         notes.append(f"cells are separated by {words}; --sep names another separator")
     try:
-        numbered = list(_records(text, separator))
+        numbered = list(_records(io.StringIO(text, newline=""), separator))
     except csv.Error as error:
         raise TableError(f"its cells cannot be told apart: {error}") from None
     rows = [row for _, row in numbered]
@@ -143,6 +143,42 @@ def grid_of_text(text: str, ending: str, form: TableForm) -> Grid:
     if decimal == "," and form.decimal is None:
         notes.append("numbers have decimal commas; --decimal . says otherwise")
     return grid_of(rows, form, decimal, notes)
+
+
+def grids_of(lines: Iterator[str], ending: str, form: TableForm, rows: int) -> Iterator[Grid]:
+    """Yield the cells of a text some rows at a time; the first of them say what its form is.
+
+    Parameters
+    ----------
+    lines : iterator of str
+    ending, form
+        As for `grid_of_text`.
+    rows : int
+        Rows of a part.
+    """
+    head = list(islice(lines, SAMPLE))
+    separator = form.separator or _separator("".join(head), ending)
+    records = _records(chain(head, lines), separator)
+    names: list[str] = []
+    first: list[tuple[int, list[str]]] = []
+    before = 0
+    try:
+        while part := list(islice(records, rows)):
+            first = first or part[:1]
+            _same_lengths([*first, *part] if names else part, separator, before)
+            before += len(part)
+            cells: list[Sequence[Any]] = [row for _, row in part]
+            if names:
+                yield Grid(names, cells, form.decimal or ".", [])
+                continue
+            sample = chain.from_iterable(cells[: 10 * SAMPLE])
+            decimal = form.decimal or decimal_of(sample, separator)
+            form = replace(form, sep=separator, decimal=decimal)
+            grid = grid_of(cells, form, decimal, [])
+            names = grid.names
+            yield grid
+    except csv.Error as error:
+        raise TableError(f"its cells cannot be told apart: {error}") from None
 
 
 def grid_of(rows: Sequence[Sequence[Any]], form: TableForm, decimal: str, notes: list[str]) -> Grid:
@@ -176,7 +212,7 @@ def _separator(text: str, ending: str) -> str:
     candidates.sort(key=lambda one: one != USUAL[ending] or one == ",")
     for candidate in candidates:
         try:
-            records = _records(text, candidate, strict=False)
+            records = _records(io.StringIO(text, newline=""), candidate, strict=False)
             lengths = [len(row) for _, row in islice(records, SAMPLE)]
         except csv.Error:
             continue
@@ -188,10 +224,11 @@ def _separator(text: str, ending: str) -> str:
     return best
 
 
-def _records(text: str, separator: str, strict: bool = True) -> Iterator[tuple[int, list[str]]]:
+def _records(
+    source: Iterable[str], separator: str, strict: bool = True
+) -> Iterator[tuple[int, list[str]]]:
     """Return the rows of a text that are not blank, and the lines that they end in."""
-    source = io.StringIO(text, newline="")
-    lines: Iterator[str] = source
+    lines = iter(source)
     if separator == " ":
         lines = (line.replace("\t", " ").strip() + "\n" for line in source)
     reader = csv.reader(lines, delimiter=separator, strict=strict, skipinitialspace=True)
@@ -207,14 +244,17 @@ def _records(text: str, separator: str, strict: bool = True) -> Iterator[tuple[i
             yield reader.line_num, row
 
 
-def _same_lengths(numbered: Sequence[tuple[int, list[str]]], separator: str) -> None:
-    """Refuse rows with a cell too many or too few."""
+def _same_lengths(
+    numbered: Sequence[tuple[int, list[str]]], separator: str, before: int = 0
+) -> None:
+    """Refuse rows with a cell too many or too few; `before` rows came before these."""
     width = len(numbered[0][1])
     odd = [place for place, (_, row) in enumerate(numbered) if len(row) != width]
     if not odd:
         return
     line, row = numbered[odd[0]]
-    where = f"row {odd[0]} (line {line}) has {len(row)} cells and the first line has {width}"
+    place = odd[0] + max(before - 1, 0)
+    where = f"row {place} (line {line}) has {len(row)} cells and the first line has {width}"
     if len(odd) == len(numbered) - 1 > 1 and {len(numbered[one][1]) for one in odd} == {width + 1}:
         raise TableError(
             f"{where}, as all rows do: the first line lacks a name, or every row ends in a "

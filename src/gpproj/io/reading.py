@@ -40,6 +40,8 @@ class Reading:
     """Columns that nobody is told of, since nothing is done with them."""
     partial: bool = False
     """Whether columns may be absent, as from new rows that a submodel of a few predicts."""
+    texts: tuple[str, ...] = ()
+    """Columns that are text whatever their cells look like."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def _table(content: bytes, ending: str, reading: Reading) -> Table:
     """Return the table in the content of a file."""
     form = reading.form
     if ending == ".parquet":
-        return _with_numbers(_parquet(content), ".", [], reading)
+        return with_numbers(_parquet(content), ".", [], reading)
     if ending in USUAL:
         text, notes = text_of(content, form.encoding)
         grid = grid_of_text(text, ending, form)
@@ -124,7 +126,12 @@ def _table(content: bytes, ending: str, reading: Reading) -> Table:
         grid = _workbook(content, form)
     else:
         grid = _json(text_of(content, form.encoding)[0], ending in LINES)
-    return _with_numbers(*_frame(grid, reading), reading)
+    return table_of_grid(grid, reading)
+
+
+def table_of_grid(grid: Grid, reading: Reading) -> Table:
+    """Return the cells of a table, or of some rows of one, as values."""
+    return with_numbers(*_frame(grid, reading), reading)
 
 
 def _frame(grid: Grid, reading: Reading) -> tuple[pd.DataFrame, str, list[str]]:
@@ -135,7 +142,7 @@ def _frame(grid: Grid, reading: Reading) -> tuple[pd.DataFrame, str, list[str]]:
     where: dict[str, list[str]] = {}
     columns: dict[str, pd.Series[Any]] = {}
     for name, cells in zip(grid.names, zip(*grid.rows, strict=True), strict=False):
-        values = values_of(cells, grid.decimal, reading.placeholders)
+        values = values_of(cells, grid.decimal, reading.placeholders, name in reading.texts)
         columns[name] = values.cells
         if name in reading.ignore:
             continue
@@ -154,7 +161,7 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _with_numbers(frame: pd.DataFrame, decimal: str, notes: list[str], reading: Reading) -> Table:
+def with_numbers(frame: pd.DataFrame, decimal: str, notes: list[str], reading: Reading) -> Table:
     """Make numbers of the columns that were asked for."""
     for name in reading.as_number:
         if reading.partial and name not in frame:
@@ -163,7 +170,7 @@ def _with_numbers(frame: pd.DataFrame, decimal: str, notes: list[str], reading: 
             raise TableError(unknown_column("as-number", name, frame.columns))
         before = int(frame[name].isna().sum())
         numbers, odd = as_numbers(frame[name], decimal)
-        if len(numbers.dropna()) == 0:
+        if len(numbers.dropna()) == 0 and (odd or not reading.partial):
             raise TableError(f"as-number: column {name!r} has no numbers: {listed(list(odd), 3)}")
         frame = frame.assign(**{name: numbers.to_numpy()})
         if odd:

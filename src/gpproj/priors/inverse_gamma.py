@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.optimize import brentq
 from scipy.special import gammainccinv
 
 from gpproj.priors.bounds import Scales
@@ -51,6 +50,8 @@ def within(smallest: float, largest: float) -> InverseGamma | None:
     >>> round(prior.shape, 2), round(prior.scale, 2)
     (1.49, 0.57)
     """
+    # Here alone, because loading a model for predictions comes by and needs none of it.
+    from scipy.optimize import brentq
 
     def excess(log_shape: float) -> float:
         low, high = (gammainccinv(math.exp(log_shape), p) for p in (OUTSIDE, 1.0 - OUTSIDE))

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from gpproj.linalg import Host
@@ -149,6 +148,9 @@ def settled(posterior: LogPosterior, mode: Mode, before: float) -> Mode:
         if not np.isfinite(value[0]):
             return IMPOSSIBLE, np.zeros_like(z)
         return -float(value[0]), -mode.spread.T @ gradient[0]
+
+    # Here alone, because loading a model for predictions comes by and needs none of it.
+    from scipy.optimize import minimize
 
     found = minimize(
         loss,

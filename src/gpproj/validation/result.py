@@ -382,7 +382,7 @@ class Validation:
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Save as a folder for `gpproj.load`; `overwrite` replaces one that was saved before."""
-        from gpproj.io import save
+        from gpproj.io.saving import save
 
         save(self, folder, overwrite=overwrite)
 
