@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 from typer.testing import CliRunner
 
 import gpproj
-from gpproj.cli import app
+from gpproj.cli import app, demo
+from gpproj.cli.settings import Settings
 
 PNG = b"\x89PNG\r\n\x1a\n"
 INPUTS = ["age", "bmi", "s5"]
@@ -69,11 +71,22 @@ def test_unknown_command_is_named(command):
     assert "frobnicate" in done.output
 
 
+def test_the_demo_is_the_shortest_example_of_the_readme():
+    page = (Path(__file__).parents[1] / "README.md").read_text()
+    assert f"gpproj.fit(X[:{demo.ROWS}], y[:{demo.ROWS}])" in page
+    assert f"gpproj.forward_search(ref, max_inputs={demo.INPUTS})" in page
+    assert "gpproj.validate(ref, path, random_state=0)" in page
+    assert Settings("diabetes", "target").seed == 0
+
+
 @pytest.mark.slow
 def test_demo_prints_the_answer_and_writes_plots_and_report(command, small_data, tmp_path):
     out = tmp_path / "new" / "folder"
     done = command("demo", "--out", out)
     assert done.exit_code == 0, done.output
+    assert re.search(
+        r"about .* in all: reference .*, search .*, validation .*, report ", done.output
+    )
     assert "GaussianProcessReference(n=40, inputs=3" in done.output
     assert set(re.findall(rf"\b({'|'.join(INPUTS)})\b", done.output)) == set(INPUTS)
     plots = ["error.png", "relevance.png", "score.png"]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import gpproj
+from gpproj.cli.demo import demo
 from gpproj.cli.display import (
     Interrupted,
     comparison_table,
     console,
     errors,
     one_line_errors,
-    save_plot,
     say,
     score_table,
 )
@@ -72,35 +71,7 @@ def gpproj_command(
     """Projection predictive variable selection for Gaussian processes."""
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the plots and the report.")] = Path("demo"),
-    n_jobs: Annotated[int, typer.Option(help="Workers; -1 for all cores.")] = -1,
-) -> None:
-    """Find the inputs that matter in the diabetes data that scikit-learn carries."""
-    X, y = gpproj.datasets.diabetes()
-    out.mkdir(parents=True, exist_ok=True)
-    with console.status(f"fitting a Gaussian process to {len(y)} rows of {X.shape[1]} inputs"):
-        ref = gpproj.fit(X, y)
-    console.print(ref, highlight=False)
-    path = gpproj.forward_search(ref, min(6, X.shape[1]), n_jobs=n_jobs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the report says them
-        cv = gpproj.validate(ref, path, random_state=0, n_jobs=n_jobs)
-    console.print(score_table(cv))
-    for name, ax in (
-        ("error", path.plot()),
-        ("score", cv.plot()),
-        ("relevance", gpproj.plots.relevance_bars(ref, methods=("ard", "kl"))),
-    ):
-        save_plot(ax, out / f"{name}.png")
-        console.print(f"plot written to {out / name}.png", highlight=False)
-    file = gpproj.write_report(
-        cv, out / "report.html", title="Diabetes progression", command="gpproj demo", seed=0
-    )
-    console.print(cv.answer(), highlight=False)
-    console.print(cv.trade_off(), highlight=False)
-    console.print(f"report written to {file}", highlight=False)
+app.command()(demo)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -95,7 +96,8 @@ def expected_seconds(
         folds = settings.folds * settings.repeats
         workers = min(workers_of(n_jobs), folds)
         fewer_rows = (1.0 - 1.0 / settings.folds) ** 0.5
-        validation = fewer_rows * folds * (reference + search + predictions) / workers
+        rounds = math.ceil(folds / workers)  # the last one may leave workers idle
+        validation = fewer_rows * rounds * (reference + search + predictions)
     return {"reference": reference, "search": search, "validation": validation}
 
 
