@@ -376,7 +376,7 @@ def test_constant_inputs_come_last(prior):
         ref = fit_mode(X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(40))
     path = gpproj.forward_search(ref, prior=prior, progress=False)
     assert path.order[-1] == "x2"
-    assert path.errors[3] == pytest.approx(path.errors[2], abs=1e-4)
+    assert path.errors[3] == pytest.approx(path.errors[2], abs=1e-3)
 
 
 def test_backward_search_keeps_what_is_missed_most(ref, path):

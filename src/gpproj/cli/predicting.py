@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FAR = 0.9
 """Share of the prior variance that the data leave, from which on a row is said to be far."""
 
-LARGE = 2**26
+LARGE = 2**24
 """Bytes of a file from which on it is read part by part."""
 
 
