@@ -43,8 +43,9 @@ SMALL = 5
 
 
 MIXED_ROWS = 500
-"""Rows up to which every draw of a few is projected by itself without being asked for: with 300 it
-adds half of the time of a search, and the cube of the rows makes it several times that of 1000."""
+"""Rows up to which every draw of a few is projected by itself without being asked for. The draws
+are learned on few rows, but each is conditioned on all of them, which takes the cube of their
+number and memory for a matrix each."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Lanes that partner processes help to run: each takes some of them all the way.
 
-A partner that were asked for every evaluation would wait at each for the slowest of all. Here it
+A partner that is asked for every evaluation waits at each of them for the slowest of all. Here it
 gets lanes with all that they carry, runs them for some iterations, and gives them back. A lane
 comes to the same point, to the last bit, whoever runs it.
 """

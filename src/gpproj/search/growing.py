@@ -130,7 +130,7 @@ class ForwardSearch:
         keep(cache, step, left, found)
         best, _ = best_candidate(step, left, found)
         members = step.members(left[best])
-        # That on all inputs is known, and a start of none that comes so far.
+        # The submodel on all inputs is known: a path that comes so far ends no worse.
         chosen = cache.add(members, space.projector.not_worse(cache[members], self.ends[1:]))
         if step.left > SETTLED:
             chosen = cache.add(members, self._refine(chosen))
